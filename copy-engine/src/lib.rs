@@ -1,0 +1,1 @@
+//! Copies bytes, with a choice of how the destination meets the cache.

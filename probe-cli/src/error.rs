@@ -1,0 +1,1 @@
+//! Why something could not be done, in terms of what the user can change.

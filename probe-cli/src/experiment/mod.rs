@@ -1,0 +1,68 @@
+//! The questions this tool can answer.
+//!
+//! An experiment adapts a library to the harness: it names the cases to measure, lists the library's variants
+//! for each, proves that they do equal work, and prepares a workload for one of them. What the mail claims
+//! is not here but in `claims/`, as data. To add an experiment, write a module and name it in [`ALL`].
+
+use crate::claim::Claim;
+
+/// Every experiment, in the order of their mails.
+pub const ALL: &[&dyn Experiment] = &[];
+
+/// One question, several ways to do the job it asks about.
+pub trait Experiment: Sync {
+    /// The mail's claim.
+    fn claim(&self) -> &'static Claim;
+
+    /// The cases to measure on a machine of `cpus` CPUs.
+    fn cases(&self, cpus: usize) -> Vec<Case>;
+
+    /// Proves that all variants of `case` do the same work, and says what was compared.
+    ///
+    /// # Errors
+    ///
+    /// The difference, in words. Such a case is not timed.
+    fn work_check(&self, case: &Case) -> Result<String, String>;
+
+    /// A workload that runs the `variant`-th of [`Case::variants`]. All set-up happens here.
+    fn prepare(&self, case: &Case, variant: usize, seed: u64) -> Box<dyn Workload>;
+}
+
+/// One situation in which the variants are measured in turn.
+#[derive(Clone, Debug)]
+pub struct Case {
+    /// Kebab-case, unique in the experiment.
+    pub name: String,
+    /// One line for the report.
+    pub title: String,
+    /// Tasks at work at a time; each is pinned to a CPU, round robin.
+    pub tasks: usize,
+    /// What one operation is, as in "ns per {operation}".
+    pub operation: &'static str,
+    /// The variants; the first is the baseline, and is measured twice.
+    pub variants: Vec<VariantInfo>,
+}
+
+/// A variant, as a row of a report.
+#[derive(Clone, Debug)]
+pub struct VariantInfo {
+    /// As typed.
+    pub name: String,
+    /// One line.
+    pub summary: String,
+    /// Shown in the text report.
+    pub named: bool,
+    /// Why this machine cannot run it.
+    pub unavailable: Option<String>,
+}
+
+/// Something to measure.
+///
+/// The harness calls `reset`, then lets each task `run` once inside one timed interval.
+pub trait Workload: Sync {
+    /// Rebuilds the state of caches and pages that every batch starts from.
+    fn reset(&mut self);
+
+    /// The timed part of one task; returns how many operations it did.
+    fn run(&self, task: usize) -> u64;
+}

@@ -1,0 +1,1 @@
+//! Launches, blocks and batches: METHOD in code.

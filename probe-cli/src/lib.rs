@@ -1,0 +1,18 @@
+//! Runs the experiments of the kernel hot-path lab, and traces live kernel functions beside them.
+//!
+//! Data flows through the modules in this order: [`experiment`] (what to measure, with the mail's [`claim`])
+//! to [`harness`] (launches, blocks, batches) to [`stats`] (pure numbers) to [`report`] (data and words);
+//! [`probe`] loads the eBPF object and times the same batches and the live kernel; [`host`] says what this
+//! machine is. `unsafe` lives in [`tsc`] and [`sys`] alone.
+
+pub mod claim;
+pub mod cmd;
+pub mod error;
+pub mod experiment;
+pub mod harness;
+pub mod host;
+pub mod probe;
+pub mod report;
+pub mod stats;
+pub mod sys;
+pub mod tsc;

@@ -1,0 +1,1 @@
+//! The eBPF object: loading, attaching, reading.

@@ -1,0 +1,3 @@
+//! What was found, as data and as words.
+
+pub mod model;

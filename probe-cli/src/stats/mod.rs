@@ -1,0 +1,1 @@
+//! Numbers, pure: no clock, no file, no randomness that is not handed in.

@@ -1,0 +1,1 @@
+//! System calls and instructions that the standard library does not give.

@@ -1,0 +1,2 @@
+//! What kernel and user space agree on.
+#![no_std]

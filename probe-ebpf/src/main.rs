@@ -1,0 +1,2 @@
+//! The eBPF programs; empty on a host target.
+fn main() {}

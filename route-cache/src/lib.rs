@@ -1,0 +1,1 @@
+//! A large concurrent cache that can be flushed without stalling its readers.
