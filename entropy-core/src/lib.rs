@@ -1,2 +1,9 @@
-//! The Linux random driver of several eras, rebuilt as a library.
+#![doc = include_str!("../README.md")]
 #![no_std]
+
+extern crate alloc;
+
+pub mod clock;
+pub mod pool;
+mod prefetch;
+mod sync;
