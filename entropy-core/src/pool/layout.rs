@@ -69,12 +69,13 @@ pub(crate) trait Store {
     fn lock(&self) -> &SpinLock;
     fn counters(&self) -> &Counters;
 
-    /// Takes for writing every line that mixing writes. In a split layout the line that is only read stays shared:
-    /// that is the point of splitting.
+    /// Takes for writing every line that mixing writes, the lock's by taking the lock. In a split layout the line that
+    /// is only read stays shared: that is the point of splitting.
     fn dirty(&self) {
-        self.words().iter().step_by(LINE_BYTES / 4).for_each(dirty);
-        dirty(&self.counters().add_ptr);
-        self.lock().dirty();
+        self.lock().with(&mut (), || {
+            self.words().iter().step_by(LINE_BYTES / 4).for_each(dirty);
+            dirty(&self.counters().add_ptr);
+        });
     }
 }
 

@@ -59,6 +59,8 @@ pub(crate) fn mix<S: Store, W: LockWatch>(
     }
 }
 
+/// A function for each variant, so that none pays for the registers and the frame of another.
+#[inline(never)]
 fn run<'a, S: Store, R: Registers<'a, S>, I: Input<'a>>(
     store: &'a S,
     prefetch: Prefetch,
@@ -70,7 +72,7 @@ fn run<'a, S: Store, R: Registers<'a, S>, I: Input<'a>>(
     let mut registers = R::before_lock(store);
     let input = I::before_lock(words);
     prefetch_at(Place::BeforeLock, prefetch, pool);
-    store.lock().with(watch, || {
+    store.lock().with(watch, move || {
         prefetch_at(Place::InsideLock, prefetch, pool);
         registers.enter();
         stir(pool, &mut registers, input);
@@ -94,7 +96,7 @@ fn prefetch_at(here: Place, prefetch: Prefetch, pool: &[AtomicU32]) {
     }
 }
 
-#[inline]
+#[inline(always)]
 fn stir<'a, S: 'a>(
     pool: &[AtomicU32],
     registers: &mut impl Registers<'a, S>,
@@ -175,7 +177,9 @@ struct Hoisted<'a, S> {
 
 impl<'a, S: Store> Registers<'a, S> for Hoisted<'a, S> {
     fn before_lock(store: &'a S) -> Self {
-        let taps = [0, 1, 2, 3, 4].map(|which| store.info().tap(which));
+        let info = store.info();
+        // Spelled out: `map` is not always inlined, and then the array is in memory for good.
+        let taps = [info.tap(0), info.tap(1), info.tap(2), info.tap(3), info.tap(4)];
         Self { store, taps, add_ptr: 0, input_rotate: 0 }
     }
     fn enter(&mut self) {
