@@ -2,6 +2,8 @@
 
 use serde::Deserialize;
 
+use crate::report::model::ClaimNumber;
+
 /// One file of `claims/`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -42,6 +44,9 @@ pub struct Statement {
     pub level: String,
     /// Which way the metric should move.
     pub direction: Direction,
+    /// Whether the metric counts work in a time, or time for a work.
+    #[serde(default)]
+    pub quantity: Quantity,
     /// As a share of one.
     pub smallest_effect: f64,
     /// Fewest CPUs.
@@ -52,6 +57,31 @@ pub struct Statement {
     pub doubt: Option<String>,
     /// The mail's figures.
     pub numbers: Vec<Figure>,
+    /// Which rows measure the mail's metric at the mail's level; none if the lab only has the mechanism.
+    pub test: Option<ClaimTest>,
+}
+
+/// Rows at the mail's own level.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ClaimTest {
+    /// Name of the case.
+    pub case: String,
+    /// Variant before.
+    pub baseline: String,
+    /// Variant after.
+    pub candidate: String,
+}
+
+/// What a metric counts.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq)]
+#[serde(rename_all = "kebab-case")]
+pub enum Quantity {
+    /// Work done in a time.
+    #[default]
+    Rate,
+    /// Time taken by a work.
+    Time,
 }
 
 /// A pair of figures.
@@ -100,4 +130,161 @@ pub enum Direction {
     Higher,
     /// It shrinks.
     Lower,
+}
+
+/// Why a file of `claims/` cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ClaimError {
+    /// It is not TOML, or a field is missing, unknown or of another type.
+    #[error("a claim file cannot be read")]
+    Syntax(#[from] toml::de::Error),
+    /// A number cannot be what it is said to be.
+    #[error("the claim of {experiment} cannot be used: {field} is {value}, and must be {must}")]
+    Value {
+        /// Which claim.
+        experiment: String,
+        /// Which field.
+        field: String,
+        /// Its value.
+        value: f64,
+        /// What is allowed.
+        must: &'static str,
+    },
+}
+
+impl Claim {
+    /// Reads one file of `claims/`.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with it.
+    pub fn parse(text: &str) -> Result<Self, ClaimError> {
+        let claim: Self = toml::from_str(text)?;
+        claim.validate()?;
+        Ok(claim)
+    }
+
+    /// The claim in a file that was compiled into this program.
+    ///
+    /// # Panics
+    ///
+    /// If it cannot be used: then the program was built from a broken file, which the tests refuse.
+    #[must_use]
+    pub fn embedded(text: &str) -> Self {
+        match Self::parse(text) {
+            Ok(claim) => claim,
+            Err(ClaimError::Syntax(error)) => panic!("a claim file cannot be read: {error}"),
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    /// Whether the numbers can be computed with: no figure divides by zero or leaves its sign open.
+    fn validate(&self) -> Result<(), ClaimError> {
+        let check = |good: bool, field: &str, value, must| {
+            let field = field.to_owned();
+            let experiment = self.experiment.clone();
+            if good { Ok(()) } else { Err(ClaimError::Value { experiment, field, value, must }) }
+        };
+        let share = "more than 0 and less than 1";
+        for (field, effect) in [
+            ("claim.smallest_effect", self.claim.smallest_effect),
+            ("mechanism.smallest_effect", self.mechanism.smallest_effect),
+        ] {
+            check(effect > 0.0 && effect < 1.0, field, effect, share)?;
+        }
+        for (field, cpus) in
+            [("claim.min_cpus", self.claim.min_cpus), ("mechanism.min_cpus", self.mechanism.min_cpus)]
+        {
+            check(cpus > 0, field, f64::from(cpus), "at least 1")?;
+        }
+        for figure in &self.claim.numbers {
+            let Figure { what, before, after, rounding, .. } = figure;
+            let finite = before.is_finite() && after.is_finite() && rounding.is_finite();
+            let field = format!("rounding of the figure for {what}");
+            check(*rounding >= 0.0 && finite, &field, *rounding, "a finite number, at least 0")?;
+            for (name, value) in [("before", *before), ("after", *after)] {
+                check(value > *rounding, &format!("{name} of {what}"), value, "larger than its rounding")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Figure {
+    /// After over before, with the interval that the printed digits leave.
+    #[must_use]
+    pub fn ratio(&self) -> ClaimNumber {
+        let Self { what, before, after, rounding, .. } = self;
+        ClaimNumber {
+            what: what.clone(),
+            ratio: after / before,
+            interval: [(after - rounding) / (before + rounding), (after + rounding) / (before - rounding)],
+        }
+    }
+}
+
+impl Direction {
+    /// The other way.
+    #[must_use]
+    pub const fn opposite(self) -> Self {
+        match self {
+            Self::Higher => Self::Lower,
+            Self::Lower => Self::Higher,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const POOL_MIX: &str = include_str!("../claims/pool-mix.toml");
+
+    #[test]
+    fn every_claim_file_can_be_used() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/claims");
+        let mut files = 0;
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            let claim = Claim::parse(&std::fs::read_to_string(&path).unwrap())
+                .unwrap_or_else(|error| panic!("{}: {error:?}", path.display()));
+            assert_eq!(Some(claim.experiment.as_str()), path.file_stem().and_then(|stem| stem.to_str()));
+            files += 1;
+        }
+        assert!(files > 0);
+    }
+
+    #[test]
+    fn a_figure_is_as_wide_as_its_rounding() {
+        let claim = Claim::embedded(POOL_MIX);
+        let four = claim.claim.numbers[1].ratio();
+        // 1.9 / 0.4; 1.85 / 0.45; 1.95 / 0.35.
+        for (found, expected) in
+            [(four.ratio, 4.75), (four.interval[0], 4.111_111), (four.interval[1], 5.571_429)]
+        {
+            assert!((found - expected).abs() < 1e-6, "{four:?}");
+        }
+        assert_eq!(claim.claim.quantity, Quantity::Rate);
+        assert!(claim.claim.test.is_none());
+    }
+
+    #[test]
+    fn numbers_that_cannot_be_are_refused_by_name() {
+        for (from, to, field) in [
+            ("before = 0.4", "before = 0.05", "before of 4 tasks"),
+            ("after = 1.9", "after = nan", "rounding of the figure for 4 tasks"),
+            (
+                "smallest_effect = 0.05\nmin_cpus = 4",
+                "smallest_effect = 0\nmin_cpus = 4",
+                "claim.smallest_effect",
+            ),
+            ("min_cpus = 2", "min_cpus = 0", "mechanism.min_cpus"),
+        ] {
+            assert!(POOL_MIX.contains(from), "{from}");
+            let error = Claim::parse(&POOL_MIX.replacen(from, to, 1)).unwrap_err();
+            assert!(error.to_string().contains(field), "{error}");
+        }
+        assert!(matches!(Claim::parse("experiment = 1"), Err(ClaimError::Syntax(_))));
+        assert!(matches!(Claim::parse(&format!("{POOL_MIX}\nextra = 1")), Err(ClaimError::Syntax(_))));
+    }
 }

@@ -4,7 +4,10 @@
 //! for each, proves that they do equal work, and prepares a workload for one of them. What the mail claims
 //! is not here but in `claims/`, as data. To add an experiment, write a module and name it in [`ALL`].
 
+use serde::{Deserialize, Serialize};
+
 use crate::claim::Claim;
+use crate::stats::histogram::Histogram;
 
 /// Every experiment, in the order of their mails.
 pub const ALL: &[&dyn Experiment] = &[];
@@ -26,6 +29,50 @@ pub trait Experiment: Sync {
 
     /// A workload that runs the `variant`-th of [`Case::variants`]. All set-up happens here.
     fn prepare(&self, case: &Case, variant: usize, seed: u64) -> Box<dyn Workload>;
+
+    /// The factors that the variants of `case` are made from, if they form a factorial.
+    fn factors(&self, case: &Case) -> Vec<Factor> {
+        let _ = case;
+        Vec::new()
+    }
+
+    /// The same work with every lock timed, for the pass that follows all timed batches of the case; none where
+    /// there is no lock to time, or its times are of no interest.
+    ///
+    /// No workload from here is ever timed as a batch, and none from [`prepare`](Self::prepare) is asked for
+    /// lock times: what the instrument costs stays out of every verdict.
+    fn prepare_lock_timed(&self, case: &Case, variant: usize, seed: u64) -> Option<Box<dyn Workload>> {
+        let _ = (case, variant, seed);
+        None
+    }
+}
+
+/// One choice among several that the variants of a factorial combine.
+#[derive(Clone, Debug)]
+pub struct Factor {
+    /// What is chosen.
+    pub name: String,
+    /// The levels; the first is the reference that the others are compared with.
+    pub levels: Vec<Level>,
+}
+
+/// One way to choose.
+#[derive(Clone, Debug)]
+pub struct Level {
+    /// As in the report.
+    pub name: String,
+    /// Indices into [`Case::variants`]. The `i`-th of every level of a factor has the same choice of all other
+    /// factors: they are compared with each other.
+    pub variants: Vec<usize>,
+}
+
+/// What a workload with timed locks has seen, in ticks of [`crate::harness::clock::now`].
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct LockTimes {
+    /// From asking to holding.
+    pub wait: Histogram,
+    /// From holding to releasing.
+    pub hold: Histogram,
 }
 
 /// One situation in which the variants are measured in turn.
@@ -59,10 +106,15 @@ pub struct VariantInfo {
 /// Something to measure.
 ///
 /// The harness calls `reset`, then lets each task `run` once inside one timed interval.
-pub trait Workload: Sync {
+pub trait Workload: Send + Sync {
     /// Rebuilds the state of caches and pages that every batch starts from.
     fn reset(&mut self);
 
     /// The timed part of one task; returns how many operations it did.
     fn run(&self, task: usize) -> u64;
+
+    /// What the locks of a workload from [`Experiment::prepare_lock_timed`] have seen since it was prepared.
+    fn lock_times(&self) -> Option<LockTimes> {
+        None
+    }
 }

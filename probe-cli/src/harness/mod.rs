@@ -1,1 +1,21 @@
 //! Launches, blocks and batches: METHOD in code.
+//!
+//! [`run`](mod@run) starts the program anew for every launch; in there, [`launch`] walks the blocks of every case in the
+//! balanced order of [`plan`], and [`crew`] runs the batches. [`drops`] says which batches do not count, and
+//! [`assess`](mod@assess) turns the rest into the rows and verdicts of the report.
+
+pub mod assess;
+pub mod clock;
+pub mod crew;
+pub mod drops;
+mod judge;
+pub mod launch;
+mod lock_pass;
+pub mod markers;
+pub mod options;
+mod placement;
+pub mod plan;
+pub mod record;
+pub mod run;
+mod samples;
+mod witness;

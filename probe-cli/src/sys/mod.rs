@@ -1,1 +1,10 @@
-//! System calls and instructions that the standard library does not give.
+//! System calls and instructions that the standard library does not give: the door for them.
+//!
+//! Two files hold `unsafe`, each a few lines behind a safe function: [`cache`] and [`memory_policy`].
+
+pub mod affinity;
+pub mod arena;
+pub mod cache;
+pub mod disturbance;
+pub mod lifeline;
+pub mod memory_policy;

@@ -1,0 +1,359 @@
+//! The parent of the launches: starts them one after another, and listens to the markers meanwhile.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::future;
+use std::io::{self, Read, Write};
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use probe_abi::batch::BatchEvent;
+use tokio::sync::watch;
+
+use super::clock::Clock;
+use super::markers::BatchSource;
+use super::options::Options;
+use super::record::{LaunchRecord, LaunchSpec};
+use crate::experiment::Experiment;
+
+/// The hidden subcommand that a launch is started with.
+pub const SUBCOMMAND: &str = "launch";
+
+/// How often the markers' events are fetched, and how late the end of a launch may be seen.
+const POLL: Duration = Duration::from_millis(20);
+
+/// Bytes of a failed launch's stderr that its error shows.
+const TAIL: usize = 2000;
+
+/// Everything that was measured of one experiment, before any statistics.
+#[derive(Clone, Debug)]
+pub struct Measured {
+    /// Index of the experiment in the batch keys.
+    pub index: u8,
+    /// How to read the ticks.
+    pub clock: Clock,
+    /// For every case that was asked for: what was compared before timing, or why it was not timed.
+    pub checks: BTreeMap<usize, Result<String, String>>,
+    /// The launches that ended.
+    pub launches: Vec<LaunchRecord>,
+    /// What the markers said; none if none were attached.
+    pub events: Option<Vec<BatchEvent>>,
+    /// Events that the kernel side could not hand over.
+    pub events_lost: u64,
+    /// Whether the run was stopped before its end.
+    pub interrupted: bool,
+}
+
+/// How far a run is.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Progress {
+    /// Launches that ended.
+    pub done: u16,
+    /// Launches to run.
+    pub launches: u16,
+}
+
+/// Why an experiment could not be measured.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// No CPU to use.
+    #[error("{experiment} needs a CPU to run on; --cpus names none")]
+    NoCpu {
+        /// The experiment.
+        experiment: String,
+    },
+    /// `--threads` leaves nothing.
+    #[error("{experiment} has no case with {threads:?} tasks; it has cases with {available:?}")]
+    NoCase {
+        /// The experiment.
+        experiment: String,
+        /// What was asked for.
+        threads: Vec<usize>,
+        /// What there is.
+        available: Vec<usize>,
+    },
+    /// This program does not know where it is.
+    #[error("the path of this program cannot be found; was it replaced while running?")]
+    Program(#[source] io::Error),
+    /// A launch could not be started or talked to.
+    #[error("launch {launch} of {experiment} cannot be started as {}", program.display())]
+    Start {
+        /// The experiment.
+        experiment: String,
+        /// Which launch.
+        launch: u16,
+        /// What was started.
+        program: PathBuf,
+        /// What the system answered.
+        source: io::Error,
+    },
+    /// A launch failed.
+    #[error("launch {launch} of {experiment} failed ({status}); its last words: {stderr}")]
+    Failed {
+        /// The experiment.
+        experiment: String,
+        /// Which launch.
+        launch: u16,
+        /// How it ended.
+        status: ExitStatus,
+        /// The end of its stderr.
+        stderr: String,
+    },
+    /// A launch ended well and said something else than a record.
+    #[error("launch {launch} of {experiment} ended without a record that can be read")]
+    Record {
+        /// The experiment.
+        experiment: String,
+        /// Which launch.
+        launch: u16,
+        /// What is wrong with it.
+        source: serde_json::Error,
+    },
+}
+
+/// How a launch is started: orders go to its stdin, its record comes from its stdout.
+#[derive(Clone, Debug)]
+pub struct Launcher {
+    /// Program.
+    pub program: PathBuf,
+    /// Its arguments.
+    pub arguments: Vec<OsString>,
+}
+
+impl Launcher {
+    /// This program with the hidden subcommand.
+    ///
+    /// # Errors
+    ///
+    /// The path of this program cannot be found.
+    pub fn this_program() -> Result<Self, RunError> {
+        let program = std::env::current_exe().map_err(RunError::Program)?;
+        Ok(Self { program, arguments: vec![SUBCOMMAND.into()] })
+    }
+}
+
+/// Measures `experiment` by starting this program anew for every launch.
+///
+/// Once `stop` holds true the launch under way is ended and left out; those that ended before are returned.
+/// The launches end with the thread that polls this future.
+///
+/// # Errors
+///
+/// Why it could not be measured.
+pub async fn run(
+    experiment: &dyn Experiment,
+    index: u8,
+    options: &Options,
+    markers: Option<&mut dyn BatchSource>,
+    stop: watch::Receiver<bool>,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Measured, RunError> {
+    run_as(&Launcher::this_program()?, experiment, index, options, markers, stop, progress).await
+}
+
+/// [`run`], with launches started by `launcher`.
+///
+/// # Errors
+///
+/// Why it could not be measured.
+pub async fn run_as(
+    launcher: &Launcher,
+    experiment: &dyn Experiment,
+    index: u8,
+    options: &Options,
+    mut markers: Option<&mut dyn BatchSource>,
+    mut stop: watch::Receiver<bool>,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Measured, RunError> {
+    let checks = check_work(experiment, options)?;
+    let lost_before = markers.as_ref().map_or(0, |markers| markers.lost());
+    let mut measured = Measured {
+        index,
+        clock: Clock::calibrate(),
+        checks,
+        launches: Vec::with_capacity(options.launches.into()),
+        events: markers.is_some().then(Vec::new),
+        events_lost: 0,
+        interrupted: false,
+    };
+    let cases: Vec<usize> =
+        measured.checks.iter().filter(|(_, check)| check.is_ok()).map(|(&case, _)| case).collect();
+    let launches = if cases.is_empty() { 0 } else { options.launches };
+    for launch in 0..launches {
+        progress(Progress { done: launch, launches });
+        let spec = LaunchSpec {
+            experiment: experiment.claim().experiment.clone(),
+            index,
+            launch,
+            blocks: options.blocks,
+            seed: options.seed,
+            cpus: options.cpus.clone(),
+            membind: options.membind,
+            cases: cases.clone(),
+            parent: Some(std::process::id()),
+        };
+        let mut child = Launch::start(launcher, spec)?;
+        let ended = loop {
+            collect(&mut measured, &mut markers);
+            if let Some(status) = child.poll()? {
+                break Some(status);
+            }
+            tokio::select! {
+                () = tokio::time::sleep(POLL) => {}
+                () = stopped(&mut stop) => break None,
+            }
+        };
+        collect(&mut measured, &mut markers);
+        let Some(status) = ended.filter(|_| !*stop.borrow()) else {
+            measured.interrupted = true;
+            break;
+        };
+        measured.launches.push(child.record(status)?);
+    }
+    progress(Progress { done: measured.launches.len() as u16, launches });
+    measured.events_lost = markers.map_or(0, |markers| markers.lost().saturating_sub(lost_before));
+    Ok(measured)
+}
+
+/// Proves equal work for the cases that `options` asks for, before anything is timed.
+fn check_work(
+    experiment: &dyn Experiment,
+    options: &Options,
+) -> Result<BTreeMap<usize, Result<String, String>>, RunError> {
+    let name = || experiment.claim().experiment.clone();
+    if options.cpus.is_empty() {
+        return Err(RunError::NoCpu { experiment: name() });
+    }
+    let cases = experiment.cases(options.cpus.len());
+    let wanted = |tasks: usize| options.threads.as_ref().is_none_or(|threads| threads.contains(&tasks));
+    let checks: BTreeMap<_, _> = cases
+        .iter()
+        .enumerate()
+        .filter(|(_, case)| wanted(case.tasks))
+        .map(|(index, case)| (index, experiment.work_check(case)))
+        .collect();
+    match &options.threads {
+        Some(threads) if checks.is_empty() => {
+            let mut available: Vec<usize> = cases.iter().map(|case| case.tasks).collect();
+            available.sort_unstable();
+            available.dedup();
+            Err(RunError::NoCase { experiment: name(), threads: threads.clone(), available })
+        }
+        _ => Ok(checks),
+    }
+}
+
+fn collect(measured: &mut Measured, markers: &mut Option<&mut dyn BatchSource>) {
+    if let (Some(events), Some(markers)) = (&mut measured.events, markers) {
+        events.append(&mut markers.drain());
+    }
+}
+
+/// Returns once `stop` holds true; never, if nobody is left to say so.
+async fn stopped(stop: &mut watch::Receiver<bool>) {
+    if stop.wait_for(|&stop| stop).await.is_err() {
+        future::pending::<()>().await;
+    }
+}
+
+/// A launch under way. Dropped before its end, it is ended.
+struct Launch {
+    child: Child,
+    program: PathBuf,
+    experiment: String,
+    number: u16,
+    stdout: Option<JoinHandle<Vec<u8>>>,
+    stderr: Option<JoinHandle<Vec<u8>>>,
+}
+
+impl Launch {
+    fn start(launcher: &Launcher, spec: LaunchSpec) -> Result<Self, RunError> {
+        let failed = |source: io::Error| RunError::Start {
+            experiment: spec.experiment.clone(),
+            launch: spec.launch,
+            program: launcher.program.clone(),
+            source,
+        };
+        let mut child = Command::new(&launcher.program)
+            .args(&launcher.arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            // Ctrl-C on the terminal is for the parent alone, which then decides.
+            .process_group(0)
+            .spawn()
+            .map_err(failed)?;
+        let orders = serde_json::to_vec(&spec).map_err(|error| failed(error.into()))?;
+        let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        let launch = Self {
+            child,
+            program: launcher.program.clone(),
+            experiment: spec.experiment.clone(),
+            number: spec.launch,
+            stdout: stdout.map(|mut pipe| {
+                thread::spawn(move || {
+                    let mut all = Vec::new();
+                    // A pipe that breaks ends the record, which then cannot be read: told there.
+                    let _ = pipe.read_to_end(&mut all);
+                    all
+                })
+            }),
+            stderr: stderr.map(|pipe| thread::spawn(move || pass_on(pipe))),
+        };
+        // Dropping the pipe ends the orders. A launch that does not read them says why by its exit status.
+        match stdin.map_or(Ok(()), |mut stdin| stdin.write_all(&orders)) {
+            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(failed(error)),
+            _ => Ok(launch),
+        }
+    }
+
+    fn poll(&mut self) -> Result<Option<ExitStatus>, RunError> {
+        self.child.try_wait().map_err(|source| RunError::Start {
+            experiment: self.experiment.clone(),
+            launch: self.number,
+            program: self.program.clone(),
+            source,
+        })
+    }
+
+    fn record(mut self, status: ExitStatus) -> Result<LaunchRecord, RunError> {
+        let join = |thread: Option<JoinHandle<Vec<u8>>>| thread.and_then(|thread| thread.join().ok());
+        let stdout = join(self.stdout.take()).unwrap_or_default();
+        let stderr = join(self.stderr.take()).unwrap_or_default();
+        let (experiment, launch) = (self.experiment.clone(), self.number);
+        if !status.success() {
+            let stderr = String::from_utf8_lossy(&stderr).trim().to_owned();
+            return Err(RunError::Failed { experiment, launch, status, stderr });
+        }
+        serde_json::from_slice(&stdout).map_err(|source| RunError::Record { experiment, launch, source })
+    }
+}
+
+impl Drop for Launch {
+    fn drop(&mut self) {
+        // Both fail only for a child that has been waited for.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Copies a launch's stderr to ours as it comes, and returns the end of it.
+fn pass_on(mut from: impl Read) -> Vec<u8> {
+    let (mut tail, mut buffer) = (Vec::new(), [0; 1024]);
+    loop {
+        match from.read(&mut buffer) {
+            Ok(0) => return tail,
+            Ok(len) => {
+                // Nobody may be listening to our stderr, and the tail is kept all the same.
+                let _ = io::stderr().write_all(&buffer[..len]);
+                tail.extend_from_slice(&buffer[..len]);
+                tail.drain(..tail.len().saturating_sub(TAIL));
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(_) => return tail,
+        }
+    }
+}
