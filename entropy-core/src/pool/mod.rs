@@ -27,7 +27,7 @@ mod taps;
 mod timer;
 
 use alloc::{boxed::Box, vec::Vec};
-use core::fmt;
+use core::{fmt, slice::from_ref};
 
 pub use batch::{BATCH_ENTRIES, BatchQueue, Stored, feed};
 pub use credit::{Account, credited};
@@ -43,7 +43,7 @@ pub use taps::{NotAPoolSize, PoolSize};
 pub use timer::{Estimate, Event, Sample, Source, TimerState, int_ln_12bits};
 
 use self::{
-    layout::{LINE_BYTES, LockAlone, Packed, Split, Store},
+    layout::{LockAlone, Packed, Split, Store},
     mix::HANDED_OUT_WORDS,
 };
 use crate::sync::Ordering;
@@ -62,6 +62,12 @@ enum AnyStore {
     Packed(Box<Packed>),
     Split(Box<Split>),
     LockAlone(Box<LockAlone>),
+}
+
+/// Somebody to whom memory is shown piece by piece, without a word on what it holds.
+pub trait MemoryVisitor {
+    /// The next piece.
+    fn visit<T>(&mut self, memory: &[T]);
 }
 
 /// All that a pool knows, at one moment.
@@ -147,17 +153,15 @@ impl Pool {
         })
     }
 
-    /// Address of every cache line that mixing may touch: of the words, then of the structure. For a benchmark
-    /// that wants them out of its cache; they are numbers, and reading through them is not what they are for.
-    pub fn lines(&self) -> impl Iterator<Item = usize> {
-        let words = self.with_store(|store| store.words().as_ptr().addr());
-        let (store, store_bytes) = match &self.store {
-            AnyStore::Packed(store) => (core::ptr::from_ref(&**store).addr(), size_of::<Packed>()),
-            AnyStore::Split(store) => (core::ptr::from_ref(&**store).addr(), size_of::<Split>()),
-            AnyStore::LockAlone(store) => (core::ptr::from_ref(&**store).addr(), size_of::<LockAlone>()),
-        };
-        let lines = |start, bytes| (0..bytes).step_by(LINE_BYTES).map(move |at| start + at);
-        lines(words, self.size.bytes()).chain(lines(store, store_bytes))
+    /// Shows `visitor` all memory that mixing may touch: the words, then the structure. For a benchmark that wants
+    /// it in a certain state of the cache, and has no business with what is in it.
+    pub fn visit_memory(&self, visitor: &mut impl MemoryVisitor) {
+        self.with_store(|store| visitor.visit(store.words()));
+        match &self.store {
+            AnyStore::Packed(store) => visitor.visit(from_ref(&**store)),
+            AnyStore::Split(store) => visitor.visit(from_ref(&**store)),
+            AnyStore::LockAlone(store) => visitor.visit(from_ref(&**store)),
+        }
     }
 
     /// Dirties every line that a mixing CPU dirties, and changes nothing: called on another CPU, it leaves the pool

@@ -4,13 +4,15 @@
 //! for each, proves that they do equal work, and prepares a workload for one of them. What the mail claims
 //! is not here but in `claims/`, as data. To add an experiment, write a module and name it in [`ALL`].
 
+pub mod pool_mix;
+
 use serde::{Deserialize, Serialize};
 
 use crate::claim::Claim;
 use crate::stats::histogram::Histogram;
 
 /// Every experiment, in the order of their mails.
-pub const ALL: &[&dyn Experiment] = &[];
+pub const ALL: &[&dyn Experiment] = &[&pool_mix::PoolMix];
 
 /// One question, several ways to do the job it asks about.
 pub trait Experiment: Sync {

@@ -28,6 +28,12 @@ pub fn pin(cpu: usize) -> Result<(), Errno> {
     sched_setaffinity(THIS_THREAD, &set)
 }
 
+/// Keeps this thread off `cpu` and on one other CPU from now on; false if there is none that takes it.
+pub fn pin_elsewhere(cpu: usize) -> bool {
+    // What this thread may run on now does not count: it may be pinned to `cpu` itself.
+    (0..CpuSet::count()).any(|other| other != cpu && pin(other).is_ok())
+}
+
 /// Lets this thread run on `cpus` from now on.
 ///
 /// # Errors
@@ -60,6 +66,19 @@ mod tests {
                 pin(cpu).unwrap();
                 assert_eq!((current().unwrap(), allowed().unwrap()), (cpu, vec![cpu]));
             }
+        })
+        .join()
+        .unwrap();
+    }
+
+    #[test]
+    fn a_thread_sent_elsewhere_leaves_its_cpu_if_it_can() {
+        std::thread::spawn(|| {
+            let cpus = allowed().unwrap();
+            pin(cpus[0]).unwrap();
+            let moved = pin_elsewhere(cpus[0]);
+            assert_eq!(current().unwrap() != cpus[0], moved);
+            assert!(moved || cpus.len() == 1, "{cpus:?}");
         })
         .join()
         .unwrap();
