@@ -15,8 +15,8 @@ pub(crate) fn pause() {
 
 /// Takes the word's cache line for writing without changing the word.
 ///
-/// Not `fetch_or(0)`: the compiler knows that it changes nothing and makes a fence and a load of it, which leave
-/// the line as shared as it was. A compare-and-exchange is left alone, and the processor writes even what is equal.
+/// Not `fetch_or(0)`: the compiler knows that it changes nothing, and emits no instruction that touches the line. A
+/// compare-and-exchange is left alone, and the processor writes even what is equal.
 pub(crate) fn dirty(word: &AtomicU32) {
     let now = word.load(Ordering::Relaxed);
     // A failure means that somebody else wrote in between: the line has been taken all the same.

@@ -31,7 +31,7 @@ const REFILL_MAX_BYTES: usize = 85;
 #[derive(Clone, Copy, Debug, Display, EnumString, PartialEq, Eq, Hash, VariantArray)]
 pub enum Release {
     /// Of the time of the mail: `/dev/urandom` reads the secondary pool and refills it. (That much is known by
-    /// hearsay: no source of exactly this version was at hand.)
+    /// hearsay: no source of exactly this version was at hand; how much a refill moves is 2.6.10's rule.)
     #[strum(to_string = "2.6.4")]
     V2_6_4,
     /// `/dev/urandom` has a pool of its own, never refilled; reads end with the final hash.
@@ -80,7 +80,7 @@ pub enum EventOutcome {
         /// The worker is to run.
         work_due: bool,
     },
-    /// The queue was full.
+    /// The queue was full; the worker is long due.
     Dropped,
 }
 

@@ -32,12 +32,12 @@ impl Extent {
     /// Where in a pool of `pool_bytes` the prefetched lines begin, in bytes from its start, in order.
     pub fn offsets(self, pool_bytes: usize) -> impl Iterator<Item = usize> {
         let (length, stride) = match self {
-            Self::AsPosted => (pool_bytes / 4 - 1, POSTED_STRIDE_BYTES),
+            Self::AsPosted => ((pool_bytes / 4).saturating_sub(1), POSTED_STRIDE_BYTES),
             Self::LengthMended => (pool_bytes, POSTED_STRIDE_BYTES),
             Self::StrideMended | Self::ForWrite => (pool_bytes, LINE_BYTES),
         };
         // Not `step_by`: it begins with a division, in front of the very misses that are to be hidden.
-        iter::successors(Some(0), move |at| Some(at + stride)).take_while(move |&at| at < length)
+        iter::successors(Some(0_usize), move |at| at.checked_add(stride)).take_while(move |&at| at < length)
     }
 }
 
