@@ -348,8 +348,10 @@ impl Reading {
 
     fn read(&self, task: usize, watch: &mut impl LockWatch) -> u64 {
         let mut out = [0; READ_BYTES];
+        let pool = self.pool(task);
         for _ in 0..READS_PER_BATCH {
-            self.pool(task).extract_watched(FORM, &mut out, watch);
+            pool.account(READ_BYTES, false);
+            pool.extract_watched(FORM, &mut out, watch);
             std::hint::black_box(&mut out);
         }
         READS_PER_BATCH
