@@ -1,1 +1,3 @@
 //! System calls and instructions that the standard library does not give.
+
+pub mod getrandom;
