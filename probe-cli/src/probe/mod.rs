@@ -1,1 +1,22 @@
 //! The eBPF object: loading, attaching, reading.
+//!
+//! [`object`] has the bytes; [`syscall`], [`function`], [`markers`] and [`call`] each put one kind of question
+//! to the kernel and either measure or return a [`refusal`]; [`session`] reads what the kernel has aggregated.
+//! [`live`] chooses among them for an experiment, [`calibration`] says what each costs, and [`capability`] tries
+//! them all. Every link is a file descriptor: when the process ends, however it ends, so do its probes.
+
+pub mod backend;
+pub mod calibration;
+pub mod call;
+pub mod capability;
+pub mod diagnose;
+pub mod function;
+pub mod histogram;
+pub mod live;
+pub mod markers;
+pub mod notes;
+pub mod object;
+pub mod refusal;
+pub mod session;
+pub mod syscall;
+pub mod tracefs;

@@ -1,0 +1,130 @@
+//! What one hit of each kind of probe costs on this machine, measured by the probes themselves.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Instant;
+
+use probe_abi::batch::BatchKey;
+use probe_abi::maps::Classes;
+use probe_abi::site;
+
+use super::function;
+use super::histogram::Histogram;
+use super::markers::{BatchSource as _, Markers};
+use super::object::Filter;
+use super::refusal::Refusal;
+use super::session::Session;
+use super::syscall::{self, Syscall};
+use crate::report::model::ProbeCost;
+
+/// Marker pairs in one timed run.
+const PAIRS: u32 = 200;
+/// Timed runs, with probes and without in turn.
+const RUNS: usize = 50;
+/// Calls behind the floor of a pair.
+pub(crate) const FLOOR_CALLS: u32 = 10_000;
+
+/// The costs, by kind, and what could not be had:
+///
+/// * `marker-hit`: time that one marker adds to the marked program while attached;
+/// * `marker-interval`: what an empty batch reads;
+/// * `tracepoint-floor`, `raw-tracepoint-floor`, `fentry-floor`: what each pair reads for the emptiest call.
+#[must_use]
+pub fn calibrate() -> (BTreeMap<String, ProbeCost>, Vec<Refusal>) {
+    let mut costs = BTreeMap::new();
+    let mut refusals = Vec::new();
+    match markers() {
+        Ok((hit, interval)) => {
+            costs.extend(hit.map(|cost| ("marker-hit".to_owned(), cost)));
+            costs.extend(interval.map(|cost| ("marker-interval".to_owned(), cost)));
+        }
+        Err(refusal) => refusals.push(refusal),
+    }
+    let floors: [(&str, fn() -> Result<Histogram, Refusal>); 3] = [
+        ("tracepoint-floor", event_floor),
+        ("raw-tracepoint-floor", raw_floor),
+        ("fentry-floor", || function::floor(FLOOR_CALLS)),
+    ];
+    for (name, floor) in floors {
+        match floor() {
+            Ok(histogram) => costs.extend(of_histogram(&histogram).map(|cost| (name.to_owned(), cost))),
+            Err(refusal) => refusals.push(refusal),
+        }
+    }
+    (costs, refusals)
+}
+
+/// What a pair on a system call's own events reports for `getppid`.
+pub(crate) fn event_floor() -> Result<Histogram, Refusal> {
+    syscall_floor(syscall::trace_events)
+}
+
+/// What a pair on the raw tracepoints reports for `getppid`.
+pub(crate) fn raw_floor() -> Result<Histogram, Refusal> {
+    syscall_floor(syscall::trace_raw)
+}
+
+fn syscall_floor(
+    trace: fn(&[Syscall], Filter, Classes) -> Result<Session, Refusal>,
+) -> Result<Histogram, Refusal> {
+    let emptiest: Vec<_> = Syscall::by_name("getppid").into_iter().collect();
+    let session = trace(&emptiest, Filter::own_thread(), Classes::One)?;
+    for _ in 0..FLOOR_CALLS {
+        nix::unistd::getppid();
+    }
+    Ok(session.read()?.swap_remove(0).total())
+}
+
+type MarkerCosts = (Option<ProbeCost>, Option<ProbeCost>);
+
+fn markers() -> Result<MarkerCosts, Refusal> {
+    let own = Path::new("/proc/self/exe");
+    let mut added_ns = Vec::new();
+    let mut intervals_ns = Vec::new();
+    // One attachment for all runs would put all idle runs at one end of the time; attaching takes milliseconds.
+    for _ in 0..RUNS {
+        let idle_ns = run_pairs();
+        let mut markers = Markers::attach(own)?;
+        let probed_ns = run_pairs();
+        let events = markers.drain();
+        intervals_ns.extend(events.iter().map(|event| event.elapsed_ns));
+        added_ns.push(probed_ns.saturating_sub(idle_ns) / u64::from(2 * PAIRS));
+    }
+    Ok((of_samples(added_ns), of_samples(intervals_ns)))
+}
+
+fn run_pairs() -> u64 {
+    let start = Instant::now();
+    for raw in 0..u64::from(PAIRS) {
+        let key = BatchKey::from_raw(raw);
+        site::begin(key);
+        site::end(key);
+    }
+    u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX)
+}
+
+fn of_histogram(histogram: &Histogram) -> Option<ProbeCost> {
+    Some(ProbeCost { p50_ns: histogram.quantile(0.5)?, p99_ns: histogram.quantile(0.99)?, n: histogram.n() })
+}
+
+fn of_samples(mut samples: Vec<u64>) -> Option<ProbeCost> {
+    samples.sort_unstable();
+    let rank = |q: f64| ((q * samples.len() as f64).ceil() as usize).clamp(1, samples.len().max(1)) - 1;
+    Some(ProbeCost {
+        p50_ns: *samples.get(rank(0.5))?,
+        p99_ns: *samples.get(rank(0.99))?,
+        n: samples.len() as u64,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantiles_of_samples_are_members() {
+        let cost = of_samples((1..=100).rev().collect()).unwrap();
+        assert_eq!((cost.p50_ns, cost.p99_ns, cost.n), (50, 99, 100));
+        assert_eq!(of_samples(Vec::new()), None);
+    }
+}

@@ -1,0 +1,118 @@
+//! Kernel primitives, timed by calling them from a program that is run by request: no probe, no system call.
+
+use aya::Ebpf;
+use aya::programs::{RawTracePoint, RawTracePointRunOptions, TestRun as _};
+use probe_abi::maps::{CALL_FAILED, CALLS_PER_RUN, program};
+
+use super::object::{self, Filter, Sizes};
+use super::refusal::{Cause, Refusal};
+
+/// A primitive that can be called.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Primitive {
+    /// As in `call:NAME`.
+    pub name: &'static str,
+    /// What one call does.
+    pub what: &'static str,
+    program: &'static str,
+}
+
+/// Those that there are.
+pub const PRIMITIVES: &[Primitive] = &[
+    Primitive {
+        name: "bpf_get_prandom_u32",
+        what: "the kernel's pseudo-random generator of 2020 and after (LFSR113), one 32-bit number",
+        program: program::CALL_PRANDOM,
+    },
+    Primitive {
+        name: "bpf_ktime_get_ns",
+        what: "the kernel's monotonic clock, one reading",
+        program: program::CALL_KTIME,
+    },
+    Primitive {
+        name: "bpf_probe_read_user:64",
+        what: "a copy of 64 bytes from user space that cannot fault",
+        program: program::CALL_READ_USER_64,
+    },
+    Primitive {
+        name: "bpf_probe_read_user:4096",
+        what: "a copy of 4096 bytes from user space that cannot fault",
+        program: program::CALL_READ_USER_4096,
+    },
+    Primitive {
+        name: "bpf_probe_read_kernel:64",
+        what: "a copy of 64 bytes inside the kernel that cannot fault",
+        program: program::CALL_READ_KERNEL_64,
+    },
+    Primitive {
+        name: "bpf_probe_read_kernel:4096",
+        what: "a copy of 4096 bytes inside the kernel that cannot fault",
+        program: program::CALL_READ_KERNEL_4096,
+    },
+];
+
+impl Primitive {
+    /// The one called `name`.
+    #[must_use]
+    pub fn by_name(name: &str) -> Option<Self> {
+        PRIMITIVES.iter().copied().find(|primitive| primitive.name == name)
+    }
+}
+
+/// What was measured.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CallTimes {
+    /// Calls behind each sample.
+    pub calls_per_sample: u32,
+    /// Time of one call, ns, the floor of the same repetition subtracted; never below 0.
+    pub net_ns: Vec<f64>,
+    /// Time of one turn of the loop without a call, ns.
+    pub floor_ns: Vec<f64>,
+}
+
+/// Calls `primitive` in `repetitions` loops, each beside a loop without a call.
+///
+/// # Errors
+///
+/// A program is refused, or the calls fail.
+pub fn measure(primitive: Primitive, repetitions: u32) -> Result<CallTimes, Refusal> {
+    let mut ebpf = object::load(Sizes::SMALLEST, Filter::default())?;
+    for name in [program::CALL_FLOOR, primitive.program] {
+        object::program::<RawTracePoint>(&mut ebpf, name)
+            .load()
+            .map_err(|error| Refusal::from_error(format!("loading {name}"), &error))?;
+    }
+    // Present, since the helper does not fault pages in.
+    let source = vec![1_u8; 4096];
+    let source = std::hint::black_box(source.as_slice());
+    let mut times = CallTimes { calls_per_sample: CALLS_PER_RUN, net_ns: Vec::new(), floor_ns: Vec::new() };
+    for repetition in 0..repetitions {
+        // Each goes first in turn, so that neither always has the warmer processor.
+        let (floor, gross) = if repetition % 2 == 0 {
+            let floor = run(&mut ebpf, program::CALL_FLOOR, source)?;
+            (floor, run(&mut ebpf, primitive.program, source)?)
+        } else {
+            let gross = run(&mut ebpf, primitive.program, source)?;
+            (run(&mut ebpf, program::CALL_FLOOR, source)?, gross)
+        };
+        let per_call = |ns: u32| f64::from(ns) / f64::from(CALLS_PER_RUN);
+        times.net_ns.push(per_call(gross.saturating_sub(floor)));
+        times.floor_ns.push(per_call(floor));
+    }
+    Ok(times)
+}
+
+/// One run, in ns.
+fn run(ebpf: &mut Ebpf, name: &str, source: &[u8]) -> Result<u32, Refusal> {
+    let mut options = RawTracePointRunOptions::new();
+    options.args[0] = source.as_ptr().addr() as u64;
+    let tried = || format!("running {name}");
+    let elapsed_ns = object::program::<RawTracePoint>(ebpf, name)
+        .test_run(options)
+        .map_err(|error| Refusal::from_error(tried(), &error))?
+        .return_value;
+    if elapsed_ns == CALL_FAILED {
+        return Err(Refusal::new(tried(), "the primitive itself failed", Cause::Unknown));
+    }
+    Ok(elapsed_ns)
+}

@@ -1,0 +1,451 @@
+//! The live counterpart of an experiment: a question to the running kernel, put by making the calls ourselves.
+//!
+//! The first candidate that attaches answers. The same calls are also timed from user space with the probes on
+//! and off in turn, so that the row says what the probes add: to the calls traced, and to calls that are not.
+
+use std::fs::File;
+use std::hint::black_box;
+use std::io::Read as _;
+use std::sync::Barrier;
+use std::time::Instant;
+
+use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
+use nix::unistd::{Pid, getppid};
+use probe_abi::maps::Classes;
+use probe_abi::quality::Quality;
+
+use super::backend::Backend;
+use super::calibration;
+use super::function::{self, Function};
+use super::object::Filter;
+use super::refusal::Refusal;
+use super::session::{Session, TargetReading};
+use super::syscall::{self, Syscall};
+use crate::report::model::LiveRow;
+use crate::sys::getrandom::getrandom;
+
+/// Something to ask of the running kernel.
+#[derive(Clone, Copy, Debug)]
+pub struct Question {
+    /// What is traced, as a TARGET.
+    pub target: &'static str,
+    /// What the row answers, and what it includes that a row of the lab does not.
+    pub question: &'static str,
+    /// The calls to make.
+    pub load: Load,
+    /// Tasks that make them at a time, each pinned to a CPU in turn.
+    pub tasks: usize,
+    /// Ways to trace them, best first.
+    pub candidates: &'static [Candidate],
+}
+
+/// Calls that a task makes, one after the other.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Load {
+    /// read(2) of this many bytes of /dev/urandom.
+    ReadUrandom {
+        /// Bytes a call.
+        bytes: usize,
+    },
+    /// getrandom(2) of this many bytes, past the C library.
+    Getrandom {
+        /// Bytes a call.
+        bytes: usize,
+    },
+}
+
+impl Load {
+    /// Bytes a call.
+    #[must_use]
+    pub const fn bytes(self) -> usize {
+        match self {
+            Self::ReadUrandom { bytes } | Self::Getrandom { bytes } => bytes,
+        }
+    }
+}
+
+/// A way to trace the calls.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Candidate {
+    /// A kernel function, by fentry and fexit.
+    Function(&'static str),
+    /// A system call, by its own events.
+    SyscallEvents(&'static str),
+    /// A system call, by the points that all pass.
+    RawSyscall(&'static str),
+}
+
+/// How much to measure. Probes are attached anew in each round.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Effort {
+    /// Rounds with probes, and as many without.
+    pub rounds: u32,
+    /// Calls of each task in each round.
+    pub calls: u32,
+}
+
+impl Effort {
+    /// For `--quick`.
+    pub const QUICK: Self = Self { rounds: 5, calls: 2_000 };
+    /// For a full run.
+    pub const FULL: Self = Self { rounds: 9, calls: 10_000 };
+}
+
+/// Whatever is read in one call of the kernel's generator.
+const GETRANDOM: &[Candidate] = &[
+    Candidate::Function("get_random_bytes_user"),
+    Candidate::SyscallEvents("getrandom"),
+    Candidate::RawSyscall("getrandom"),
+];
+const READ_URANDOM: &[Candidate] = &[
+    Candidate::Function("urandom_read_iter"),
+    Candidate::SyscallEvents("read"),
+    Candidate::RawSyscall("read"),
+];
+
+/// The questions of the family `random` for `tasks` tasks reading `bytes` at a time.
+#[must_use]
+pub const fn random_questions(tasks: usize, bytes: usize) -> [Question; 2] {
+    [
+        Question {
+            target: "random:read-urandom",
+            question: "what a read of /dev/urandom costs today; where a system call is traced it includes entry, \
+                       file lookup, the copy to user space and page faults",
+            load: Load::ReadUrandom { bytes },
+            tasks,
+            candidates: READ_URANDOM,
+        },
+        Question {
+            target: "random:getrandom",
+            question: "what a getrandom costs today; where a system call is traced it includes entry, the copy to \
+                       user space and page faults",
+            load: Load::Getrandom { bytes },
+            tasks,
+            candidates: GETRANDOM,
+        },
+    ]
+}
+
+impl Candidate {
+    const fn backend(self) -> Backend {
+        match self {
+            Self::Function(_) => Backend::Fentry,
+            Self::SyscallEvents(_) => Backend::Tracepoint,
+            Self::RawSyscall(_) => Backend::RawTracepoint,
+        }
+    }
+
+    fn describe(self) -> String {
+        match self {
+            Self::Function(name) => name.to_owned(),
+            Self::SyscallEvents(name) | Self::RawSyscall(name) => format!("syscall:{name}"),
+        }
+    }
+
+    fn attach(self, filter: Filter) -> Result<Session, Refusal> {
+        let unknown = |name: &str| {
+            let answer = "its number is not known here".to_owned();
+            Refusal {
+                tried: format!("tracing syscall:{name}"),
+                answer,
+                cause: super::refusal::Cause::NotBuiltIn,
+            }
+        };
+        match self {
+            Self::Function(name) => {
+                function::trace(&[Function { name, size_argument: None }], filter, Classes::One)
+            }
+            Self::SyscallEvents(name) => {
+                let call = Syscall::by_name(name).ok_or_else(|| unknown(name))?;
+                syscall::trace_events(&[call], filter, Classes::One)
+            }
+            Self::RawSyscall(name) => {
+                let call = Syscall::by_name(name).ok_or_else(|| unknown(name))?;
+                syscall::trace_raw(&[call], filter, Classes::One)
+            }
+        }
+    }
+
+    fn floor_ns(self) -> Option<u64> {
+        let floor = match self {
+            Self::Function(_) => function::floor(calibration::FLOOR_CALLS),
+            Self::SyscallEvents(_) => calibration::event_floor(),
+            Self::RawSyscall(_) => calibration::raw_floor(),
+        };
+        floor.ok()?.quantile(0.5)
+    }
+}
+
+/// Puts the question. A row always comes back; one that nothing could answer has backend `none` and `n` 0, and
+/// says why.
+#[must_use]
+pub fn ask(question: &Question, effort: Effort) -> LiveRow {
+    let mut row = empty_row(question);
+    let mut reasons = Vec::new();
+    for candidate in question.candidates {
+        match measure(*candidate, question, effort) {
+            Ok(measured) => {
+                reasons.insert(0, format!("{} by {}", candidate.describe(), candidate.backend()));
+                fill(&mut row, *candidate, &measured);
+                row.reason = reasons.join("; ");
+                return row;
+            }
+            Err(refusal) => {
+                reasons.push(format!("{} by {}: {refusal}", candidate.describe(), candidate.backend()))
+            }
+        }
+    }
+    reasons.insert(0, "nothing attaches here".to_owned());
+    row.reason = reasons.join("; ");
+    row
+}
+
+fn empty_row(question: &Question) -> LiveRow {
+    let bytes = question.load.bytes() as u64;
+    LiveRow {
+        target: question.target.to_owned(),
+        question: question.question.to_owned(),
+        backend: Backend::None.name().to_owned(),
+        reason: String::new(),
+        threads: question.tasks as u32,
+        oversubscribed: question.tasks > allowed_cpus().len(),
+        size_lo: Some(bytes),
+        size_hi: Some(bytes + 1),
+        calls: None,
+        n: 0,
+        p50_ns: None,
+        p90_ns: None,
+        p99_ns: None,
+        max_ns: None,
+        floor_ns: None,
+        added_ns: None,
+        bystander_ns: None,
+        in_flight: 0,
+        unmatched: 0,
+        dropped: 0,
+        missed: None,
+        clock_regressions: 0,
+        probe_bound: false,
+    }
+}
+
+struct Measured {
+    reading: TargetReading,
+    missed: Option<u64>,
+    calls: u64,
+    added_ns: Option<i64>,
+    bystander_ns: Option<i64>,
+}
+
+fn measure(candidate: Candidate, question: &Question, effort: Effort) -> Result<Measured, Refusal> {
+    let mut total =
+        TargetReading { classes: vec![super::histogram::Histogram::default()], ..Default::default() };
+    let (mut missed, mut calls) = (Some(0), 0);
+    let (mut plain, mut probed) = (Times::default(), Times::default());
+    // Pages, caches and the kernel's own state are warm in both halves.
+    run(question, effort.calls / 10)?;
+    for round in 0..effort.rounds {
+        let mut with_probes = |probed: &mut Times| {
+            let session = candidate.attach(Filter::own_process())?;
+            let turn = run(question, effort.calls)?;
+            calls += turn.calls;
+            probed.push(&turn);
+            let reading = session.read()?.swap_remove(0);
+            total.classes[0].merge(&reading.total());
+            for (sum, count) in total.counts.iter_mut().zip(reading.counts) {
+                *sum += count;
+            }
+            total.in_flight += reading.in_flight;
+            missed = missed.zip(session.missed()).map(|(sum, missed)| sum + missed);
+            Ok::<_, Refusal>(())
+        };
+        // Each goes first in turn, so that a slow drift of the machine favours neither.
+        if round % 2 == 0 {
+            plain.push(&run(question, effort.calls)?);
+            with_probes(&mut probed)?;
+        } else {
+            with_probes(&mut probed)?;
+            plain.push(&run(question, effort.calls)?);
+        }
+    }
+    Ok(Measured {
+        reading: total,
+        missed,
+        calls,
+        added_ns: difference(&mut probed.traced_ns, &mut plain.traced_ns),
+        bystander_ns: difference(&mut probed.bystander_ns, &mut plain.bystander_ns),
+    })
+}
+
+fn fill(row: &mut LiveRow, candidate: Candidate, measured: &Measured) {
+    let histogram = measured.reading.total();
+    row.backend = candidate.backend().name().to_owned();
+    row.calls = Some(measured.calls);
+    row.n = histogram.n();
+    row.p50_ns = histogram.quantile(0.5);
+    row.p90_ns = histogram.quantile(0.9);
+    row.p99_ns = histogram.quantile(0.99);
+    row.max_ns = histogram.max();
+    row.floor_ns = candidate.floor_ns();
+    row.added_ns = measured.added_ns;
+    row.bystander_ns = measured.bystander_ns;
+    row.in_flight = measured.reading.in_flight;
+    row.unmatched = measured.reading.count(Quality::Unmatched);
+    row.dropped = measured.reading.dropped();
+    row.missed = measured.missed;
+    row.clock_regressions = measured.reading.count(Quality::ClockRegression);
+    row.probe_bound = matches!((row.p50_ns, row.floor_ns), (Some(p50), Some(floor)) if p50 < 3 * floor);
+}
+
+/// Times of one call, ns, one entry a round.
+#[derive(Default)]
+struct Times {
+    traced_ns: Vec<f64>,
+    bystander_ns: Vec<f64>,
+}
+
+impl Times {
+    fn push(&mut self, turn: &Turn) {
+        self.traced_ns.push(turn.call_ns);
+        self.bystander_ns.push(turn.bystander_ns);
+    }
+}
+
+/// Difference of medians, in whole ns.
+fn difference(with: &mut [f64], without: &mut [f64]) -> Option<i64> {
+    Some((median(with)? - median(without)?).round() as i64)
+}
+
+fn median(values: &mut [f64]) -> Option<f64> {
+    values.sort_unstable_by(f64::total_cmp);
+    let (lower, upper) = (values.get(values.len().checked_sub(1)? / 2)?, values.get(values.len() / 2)?);
+    Some(f64::midpoint(*lower, *upper))
+}
+
+/// What all tasks did once.
+struct Turn {
+    calls: u64,
+    /// Median over the tasks.
+    call_ns: f64,
+    bystander_ns: f64,
+}
+
+/// Lets every task make `calls` calls of the load, and as many of a call that nobody traces.
+fn run(question: &Question, calls: u32) -> Result<Turn, Refusal> {
+    let cpus = allowed_cpus();
+    let barrier = Barrier::new(question.tasks);
+    let refuse = |error: std::io::Error| Refusal::from_error("making the calls to trace", &error);
+    let results: Vec<std::io::Result<(f64, f64)>> = std::thread::scope(|scope| {
+        let tasks: Vec<_> = (0..question.tasks)
+            .map(|task| {
+                let (barrier, cpu) = (&barrier, cpus.get(task % cpus.len().max(1)).copied());
+                scope.spawn(move || {
+                    pin(cpu);
+                    let prepared = Calls::prepare(question.load);
+                    // Also where preparing failed: the others wait for everyone.
+                    barrier.wait();
+                    let mut prepared = prepared?;
+                    let call_ns = time(calls, || prepared.make())?;
+                    let bystander_ns = time(calls, || {
+                        black_box(getppid());
+                        Ok(())
+                    })?;
+                    Ok((call_ns, bystander_ns))
+                })
+            })
+            .collect();
+        tasks
+            .into_iter()
+            .map(|task| task.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+            .collect()
+    });
+    let mut call_ns = Vec::new();
+    let mut bystander_ns = Vec::new();
+    for result in results {
+        let (call, bystander) = result.map_err(refuse)?;
+        call_ns.push(call);
+        bystander_ns.push(bystander);
+    }
+    Ok(Turn {
+        calls: u64::from(calls) * question.tasks as u64,
+        call_ns: median(&mut call_ns).unwrap_or(0.0),
+        bystander_ns: median(&mut bystander_ns).unwrap_or(0.0),
+    })
+}
+
+/// Time of one of `calls` calls, ns.
+fn time(calls: u32, mut call: impl FnMut() -> std::io::Result<()>) -> std::io::Result<f64> {
+    let start = Instant::now();
+    for _ in 0..calls {
+        call()?;
+    }
+    Ok(start.elapsed().as_nanos() as f64 / f64::from(calls.max(1)))
+}
+
+/// A load with what it needs.
+enum Calls {
+    Read { file: File, buffer: Vec<u8> },
+    Getrandom { buffer: Vec<u8> },
+}
+
+impl Calls {
+    fn prepare(load: Load) -> std::io::Result<Self> {
+        // Not zeroes from the allocator, whose pages would be faulted in by the first call.
+        let buffer = vec![1; load.bytes()];
+        Ok(match load {
+            Load::ReadUrandom { .. } => Self::Read { file: File::open("/dev/urandom")?, buffer },
+            Load::Getrandom { .. } => Self::Getrandom { buffer },
+        })
+    }
+
+    #[inline]
+    fn make(&mut self) -> std::io::Result<()> {
+        match self {
+            Self::Read { file, buffer } => file.read(buffer).map(|_| ()),
+            Self::Getrandom { buffer } => getrandom(buffer).map(|_| ()).map_err(std::io::Error::from),
+        }
+    }
+}
+
+/// The CPUs this process may run on.
+fn allowed_cpus() -> Vec<usize> {
+    let Ok(set) = sched_getaffinity(Pid::from_raw(0)) else { return Vec::new() };
+    (0..CpuSet::count()).filter(|cpu| set.is_set(*cpu).unwrap_or(false)).collect()
+}
+
+/// Pins the calling thread. Where that is refused the thread runs where it may, which costs precision only.
+fn pin(cpu: Option<usize>) {
+    let mut set = CpuSet::new();
+    if let Some(cpu) = cpu
+        && set.set(cpu).is_ok()
+    {
+        let _ = sched_setaffinity(Pid::from_raw(0), &set);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_median_of_an_even_number_lies_between() {
+        assert_eq!(median(&mut [4.0, 1.0, 3.0, 2.0]), Some(2.5));
+        assert_eq!(median(&mut [3.0, 1.0, 2.0]), Some(2.0));
+        assert_eq!(median(&mut []), None);
+    }
+
+    #[test]
+    fn a_question_that_nothing_answers_still_has_its_row() {
+        let [question, _] = random_questions(1, 64);
+        let row = ask(&Question { candidates: &[], ..question }, Effort { rounds: 1, calls: 1 });
+        assert_eq!((&*row.backend, row.n, row.p50_ns), ("none", 0, None));
+        assert!(!row.reason.is_empty());
+        assert_eq!((row.size_lo, row.size_hi), (Some(64), Some(65)));
+    }
+
+    #[test]
+    fn every_task_makes_its_calls() {
+        let [question, _] = random_questions(3, 16);
+        assert_eq!(run(&question, 5).unwrap().calls, 15);
+    }
+}
