@@ -180,19 +180,35 @@ impl Archive {
 }
 
 /// Unpacks a package into a folder that appears only when it is whole.
+///
+/// The folder it grows in is this process's own: an unpacking that outlived its killed parent writes into another.
 pub(crate) fn unpack(package: &Path, into: &Path) -> Result<()> {
-    let mut partial = into.as_os_str().to_owned();
-    partial.push(".partial");
-    let partial = PathBuf::from(partial);
-    for leftover in [partial.as_path(), into] {
-        if leftover.exists() {
-            fs::remove_dir_all(leftover)?;
-        }
-    }
+    sweep_partials(into);
+    let partial = beside(into, &format!(".partial-{}", std::process::id()));
     process::run(Command::new("dpkg-deb").arg("-x").arg(package).arg(&partial))
         .with_context(|| format!("{} could not be unpacked", package.display()))?;
+    if into.exists() {
+        fs::remove_dir_all(into)?;
+    }
     fs::rename(&partial, into)?;
     Ok(())
+}
+
+/// Best effort: what is still being written to goes next time.
+fn sweep_partials(into: &Path) {
+    let beginning = beside(into, ".partial");
+    let siblings = into.parent().and_then(|folder| fs::read_dir(folder).ok()).into_iter().flatten().flatten();
+    for path in siblings.map(|sibling| sibling.path()) {
+        if path.as_os_str().as_encoded_bytes().starts_with(beginning.as_os_str().as_encoded_bytes()) {
+            let _ = fs::remove_dir_all(path);
+        }
+    }
+}
+
+fn beside(path: &Path, ending: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(ending);
+    name.into()
 }
 
 /// Installs packages on this machine, if this user may.
@@ -231,6 +247,19 @@ fn stanza(mirror: &sources::Mirror, suite: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn leftovers_of_a_killed_unpacking_are_swept_and_nothing_else() {
+        let scratch = tempfile::tempdir().unwrap();
+        for name in ["core", "core.partial-7", "core.partial", "core-source", "other.partial-7"] {
+            fs::create_dir(scratch.path().join(name)).unwrap();
+        }
+        sweep_partials(&scratch.path().join("core"));
+        let mut left: Vec<_> =
+            fs::read_dir(scratch.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        left.sort();
+        assert_eq!(left, ["core", "core-source", "other.partial-7"]);
+    }
 
     #[test]
     fn a_stanza_keeps_how_the_machine_believes_its_mirror() {

@@ -33,8 +33,8 @@ const DOORS: [&str; 14] = [
     "entropy-core/src/vdso.rs",
     "probe-cli/src/sys/",
     "probe-cli/src/tsc.rs",
-    "probe-ebpf/src/bpf/",
     "probe-ebpf/src/main.rs",
+    "probe-ebpf/src/programs/",
     "probe-ebpf/src/site.rs",
     "route-cache/src/reclaim.rs",
 ];
