@@ -1,0 +1,130 @@
+//! `cargo xtask verify`: the slow checks, one word each.
+
+use std::process::{Command, ExitCode};
+
+use anyhow::Result;
+use clap::{Args, ValueEnum};
+
+use crate::{
+    cargo::{cargo, root},
+    process::{self, on_path},
+    tally::Tally,
+};
+
+/// The crates that stand alone; what the tool adds is system calls, which these checkers do not see through.
+const LIBRARIES: [&str; 3] = ["--package=entropy-core", "--package=copy-engine", "--package=route-cache"];
+const HOST: &str = "x86_64-unknown-linux-gnu";
+
+/// Run checks that look deeper than a test run can
+///
+/// A check whose tool is missing says so: it fails if it was asked for by name, and is counted as skipped if all were
+/// run. The last line counts the checks.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+    cargo xtask verify             all of them\n  \
+    cargo xtask verify loom miri   two of them")]
+pub(crate) struct Verify {
+    /// Which checks; all of them if none is named
+    #[arg(value_enum, value_name = "CHECK")]
+    checks: Vec<Check>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Check {
+    /// Every interleaving of the threads in entropy-core's models
+    Loom,
+    /// Undefined behaviour in the libraries; needs a toolchain with Miri
+    Miri,
+    /// The libraries' tests under the address sanitizer
+    Sanitize,
+}
+
+enum Outcome {
+    Passed,
+    Failed(anyhow::Error),
+    Missing(&'static str),
+}
+
+impl Verify {
+    pub(crate) fn run(self) -> Result<ExitCode> {
+        let named = !self.checks.is_empty();
+        let checks = if named { self.checks.as_slice() } else { Check::value_variants() };
+        let outcomes: Vec<_> = checks.iter().map(|check| (check, check.outcome())).collect();
+        let mut tally = Tally::default();
+        for (check, outcome) in outcomes {
+            let name = format!("{check:?}").to_lowercase();
+            match outcome {
+                Outcome::Passed => tally.passed += 1,
+                Outcome::Failed(error) => {
+                    tally.failed += 1;
+                    println!("{name}: failed: {error:#}");
+                }
+                Outcome::Missing(what) => {
+                    *(if named { &mut tally.failed } else { &mut tally.skipped }) += 1;
+                    println!("{name}: not run: {what}");
+                }
+            }
+        }
+        println!("{tally}");
+        Ok(if tally.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    }
+}
+
+impl Check {
+    fn outcome(self) -> Outcome {
+        if let Some(what) = self.missing() {
+            return Outcome::Missing(what);
+        }
+        match process::run(&mut self.command()) {
+            Ok(()) => Outcome::Passed,
+            Err(error) => Outcome::Failed(error),
+        }
+    }
+
+    /// What has to be there first, if it is not.
+    fn missing(self) -> Option<&'static str> {
+        match self {
+            Self::Miri if !has_miri() => {
+                Some("no toolchain here has Miri; `rustup +nightly component add miri`")
+            }
+            Self::Sanitize if !cfg!(all(target_arch = "x86_64", target_os = "linux")) => {
+                Some("the sanitizer is set up for x86-64 Linux only")
+            }
+            _ => None,
+        }
+    }
+
+    /// Each in a folder of its own: its flags would rebuild everything else.
+    fn command(self) -> Command {
+        let mut command = match self {
+            Self::Loom => {
+                // Unoptimised, the models take minutes; and their tests are the only ones that hold under the flag.
+                let mut command = cargo(["test", "--release", "--package=entropy-core", "--test=loom"]);
+                command.env("RUSTFLAGS", "--cfg loom");
+                command
+            }
+            Self::Miri => {
+                let mut command = cargo(["+nightly", "miri", "test", "--lib"]);
+                command.args(LIBRARIES);
+                command
+            }
+            Self::Sanitize => {
+                // A target by name keeps the flag from build scripts and macros, which run without the sanitizer.
+                let mut command = cargo(["test", "--lib", "--tests", "--target", HOST]);
+                command.args(LIBRARIES).env("RUSTC_BOOTSTRAP", "1").env("RUSTFLAGS", "-Zsanitizer=address");
+                command
+            }
+        };
+        let folder = format!("target/verify/{self:?}").to_lowercase();
+        command.env("CARGO_TARGET_DIR", root().join(folder));
+        command
+    }
+}
+
+fn has_miri() -> bool {
+    on_path("rustup")
+        && Command::new("cargo")
+            .args(["+nightly", "miri", "--version"])
+            .output()
+            .is_ok_and(|output| output.status.success())
+}
