@@ -1,1 +1,170 @@
 //! Why something could not be done, in terms of what the user can change.
+
+use std::{error, fmt::Write as _, io, path::PathBuf, process::ExitCode};
+
+use crate::report::text::safe;
+
+/// What went wrong. Each message tells the next step, and none repeats its source.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// No experiment has this name.
+    #[error(
+        "no experiment is called `{}`{}; `probe-cli list` shows them all",
+        safe(name),
+        nearest(candidates)
+    )]
+    UnknownExperiment {
+        /// What was typed.
+        name: String,
+        /// Names that are near to it, nearest first.
+        candidates: Vec<String>,
+    },
+    /// No primitive or target has this name.
+    #[error(
+        "nothing that can be {how} is called `{}`{}; `probe-cli list` shows all",
+        safe(name),
+        nearest(candidates)
+    )]
+    UnknownTarget {
+        /// What was typed.
+        name: String,
+        /// What was to be done with it, as a participle.
+        how: &'static str,
+        /// Names that are near to it, nearest first.
+        candidates: Vec<String>,
+    },
+    /// A CPU that is not online, or not allowed to this process.
+    #[error("CPU {cpu} cannot be used; this process may run on {allowed}")]
+    CpuNotHere {
+        /// The first one that was asked for and is not there.
+        cpu: u32,
+        /// The list of those that are.
+        allowed: String,
+    },
+    /// A file could not be written.
+    #[error("{} could not be written; name a folder that exists, is yours and has room", safe(&path.to_string_lossy()))]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// What the kernel answered.
+        source: io::Error,
+    },
+    /// The file to write is a symbolic link.
+    #[error("{} is a symbolic link, and links are not followed; name the file itself", safe(&path.to_string_lossy()))]
+    SymbolicLink {
+        /// The link.
+        path: PathBuf,
+    },
+    /// The rights of the user behind sudo could not be taken on.
+    #[error(
+        "files could not be opened with the rights of user {uid} (SUDO_UID); run as that user, or without sudo"
+    )]
+    UserRights {
+        /// That user.
+        uid: u32,
+    },
+    /// A file could not be read.
+    #[error("{} could not be read", safe(&path.to_string_lossy()))]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the kernel answered.
+        source: io::Error,
+    },
+    /// A file is no report.
+    #[error("{} is no report of this tool; `probe-cli run --json FILE` writes one", safe(&path.to_string_lossy()))]
+    NotAReport {
+        /// The file.
+        path: PathBuf,
+        /// Where reading it ended.
+        source: serde_json::Error,
+    },
+    /// A report holds a number that JSON cannot say.
+    #[error("the report holds a number that is not finite, which is a fault of this tool; please report it")]
+    NotANumber(#[source] serde_json::Error),
+    /// Standard output could not be written. A closed pipe is not a failure: see [`Error::is_closed_pipe`].
+    #[error("standard output could not be written")]
+    Stdout(#[source] io::Error),
+    /// Signals could not be taken over.
+    #[error("the handling of Ctrl-C could not be set up")]
+    Signals(#[source] io::Error),
+}
+
+/// This crate's result.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+impl Error {
+    /// The exit code that CLI users and scripts rely on.
+    #[must_use]
+    pub fn exit_code(&self) -> ExitCode {
+        ExitCode::from(match self {
+            Self::UnknownExperiment { .. } | Self::CpuNotHere { .. } => 2,
+            Self::UnknownTarget { .. } => 4,
+            Self::Write { .. }
+            | Self::SymbolicLink { .. }
+            | Self::UserRights { .. }
+            | Self::Read { .. }
+            | Self::NotAReport { .. }
+            | Self::NotANumber(_)
+            | Self::Stdout(_)
+            | Self::Signals(_) => 1,
+        })
+    }
+
+    /// Whether the reader of standard output has gone, which ends a program quietly.
+    #[must_use]
+    pub fn is_closed_pipe(&self) -> bool {
+        matches!(self, Self::Stdout(error) if error.kind() == io::ErrorKind::BrokenPipe)
+    }
+}
+
+/// An error and its causes on one line, outermost first, each once.
+#[must_use]
+pub fn chain(error: &dyn error::Error) -> String {
+    let mut line = error.to_string();
+    let mut last = line.clone();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let text = error.to_string();
+        // Transparent wrappers print what they wrap.
+        if !last.ends_with(&text) {
+            let _ = write!(line, ": {text}");
+        }
+        last = text;
+        cause = error.source();
+    }
+    line
+}
+
+fn nearest(candidates: &[String]) -> String {
+    match candidates {
+        [] => String::new(),
+        names => {
+            let names: Vec<String> = names.iter().map(|name| format!("`{}`", safe(name))).collect();
+            format!(" (did you mean {}?)", names.join(" or "))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_chain_says_each_cause_once() {
+        let error = Error::Write { path: "/x".into(), source: io::Error::from_raw_os_error(28) };
+        assert_eq!(
+            chain(&error),
+            "/x could not be written; name a folder that exists, is yours and has room: No space left on device (os error 28)"
+        );
+    }
+
+    #[test]
+    fn what_was_typed_cannot_reach_the_terminal_raw() {
+        let error = Error::UnknownExperiment { name: "\x1b[2J".into(), candidates: vec!["pool-mix".into()] };
+        assert_eq!(
+            error.to_string(),
+            "no experiment is called `\\u{1b}[2J` (did you mean `pool-mix`?); `probe-cli list` shows them all"
+        );
+    }
+}

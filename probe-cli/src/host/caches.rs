@@ -10,7 +10,10 @@ pub(super) fn read(tree: &Tree) -> Vec<Cache> {
         tree.names(cpus).iter().filter_map(|name| name.strip_prefix("cpu")?.parse().ok()).collect();
     ids.sort_unstable();
     // CPU 0 can be offline.
-    ids.iter().map(|id| of_cpu(tree, &format!("{cpus}/cpu{id}/cache"))).find(|caches| !caches.is_empty()).unwrap_or_default()
+    ids.iter()
+        .map(|id| of_cpu(tree, &format!("{cpus}/cpu{id}/cache")))
+        .find(|caches| !caches.is_empty())
+        .unwrap_or_default()
 }
 
 fn of_cpu(tree: &Tree, folder: &str) -> Vec<Cache> {

@@ -106,7 +106,10 @@ mod imp {
                 vec![$(Feature { name: $name, present: std::arch::is_x86_feature_detected!($name) }),*]
             };
         }
-        detect!("sse2", "ssse3", "avx", "avx2", "avx512f", "avx512vl", "avx512bw", "sha", "rdrand", "rdseed", "ermsb")
+        detect!(
+            "sse2", "ssse3", "avx", "avx2", "avx512f", "avx512vl", "avx512bw", "sha", "rdrand", "rdseed",
+            "ermsb"
+        )
     }
 }
 

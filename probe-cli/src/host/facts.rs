@@ -2,12 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{
-    Tree, caches,
-    cpu::Cpu,
-    cpu_list::CpuList,
-    tree::Absent,
-};
+use super::{Tree, caches, cpu::Cpu, cpu_list::CpuList, tree::Absent};
 use crate::report::model::Host;
 
 /// Collects why a fact is null.
@@ -44,15 +39,23 @@ pub(super) fn read(tree: &Tree, cpu: &Cpu) -> Host {
         mitigations: tree
             .names(vulnerabilities)
             .into_iter()
-            .filter_map(|name| tree.text(&format!("{vulnerabilities}/{name}")).ok().map(|state| (name, state)))
+            .filter_map(|name| {
+                tree.text(&format!("{vulnerabilities}/{name}")).ok().map(|state| (name, state))
+            })
             .collect(),
         virtualization: unknown.note("virtualization", virtualization(tree, cpu)),
         lockdown: unknown.note("lockdown", lockdown(tree)),
         preempt: unknown.note("preempt", preempt(tree)),
         thp: unknown.note("thp", chosen(tree, "sys/kernel/mm/transparent_hugepage/enabled")),
-        aslr: unknown.note("aslr", tree.number("proc/sys/kernel/randomize_va_space", 3)).map(|level| level as u32),
-        smt: unknown.note("smt", tree.number("sys/devices/system/cpu/smt/active", 2)).map(|active| active == 1),
-        numa_nodes: unknown.note("numa_nodes", list(tree, "sys/devices/system/node/online")).map(|nodes| nodes.len() as u32),
+        aslr: unknown
+            .note("aslr", tree.number("proc/sys/kernel/randomize_va_space", 3))
+            .map(|level| level as u32),
+        smt: unknown
+            .note("smt", tree.number("sys/devices/system/cpu/smt/active", 2))
+            .map(|active| active == 1),
+        numa_nodes: unknown
+            .note("numa_nodes", list(tree, "sys/devices/system/node/online"))
+            .map(|nodes| nodes.len() as u32),
         microcode: unknown.note("microcode", microcode(tree)),
         memory_bytes: unknown.note("memory_bytes", memory(tree)),
         cmdline: unknown.note("cmdline", tree.text("proc/cmdline")),
@@ -194,7 +197,10 @@ mod tests {
         ("proc/sys/kernel/osrelease", "6.12.1-test\n"),
         ("proc/sys/kernel/version", "#1 SMP PREEMPT_DYNAMIC Thu Jan 1\n"),
         ("proc/sys/kernel/randomize_va_space", "2\n"),
-        ("proc/cpuinfo", "processor\t: 0\nmodel name\t: Test  CPU   3000\nmicrocode\t: 0xab\n\nprocessor\t: 1\n"),
+        (
+            "proc/cpuinfo",
+            "processor\t: 0\nmodel name\t: Test  CPU   3000\nmicrocode\t: 0xab\n\nprocessor\t: 1\n",
+        ),
         ("proc/meminfo", "MemTotal:       2048 kB\nMemFree: 1 kB\n"),
         ("proc/cmdline", "quiet preempt=none preempt=full\n"),
         ("sys/devices/system/cpu/online", "0-2,5\n"),
@@ -269,7 +275,9 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let host = read(&Tree::at(root.path()), &Cpu::default());
         assert_eq!((host.cpus, host.kernel.as_str(), host.lockdown.as_deref()), (0, "", None));
-        for field in ["cpu_model", "caches", "governor", "lockdown", "preempt", "microcode", "memory_bytes", "cmdline"] {
+        for field in
+            ["cpu_model", "caches", "governor", "lockdown", "preempt", "microcode", "memory_bytes", "cmdline"]
+        {
             assert!(host.unknown.contains_key(field), "no reason for {field}");
         }
         assert_eq!(
@@ -281,7 +289,10 @@ mod tests {
     #[test]
     fn a_dynamic_kernel_without_debugfs_does_not_guess_its_preemption() {
         let root = tempfile::tempdir().unwrap();
-        lay_out(root.path(), &[("proc/sys/kernel/version", "#1 SMP PREEMPT_DYNAMIC @0"), ("proc/cmdline", "quiet")]);
+        lay_out(
+            root.path(),
+            &[("proc/sys/kernel/version", "#1 SMP PREEMPT_DYNAMIC @0"), ("proc/cmdline", "quiet")],
+        );
         let host = read(&Tree::at(root.path()), &Cpu::default());
         assert_eq!(host.preempt, None);
         assert!(host.unknown["preempt"].contains("PREEMPT_DYNAMIC"));

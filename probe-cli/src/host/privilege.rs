@@ -62,7 +62,10 @@ mod tests {
     #[test]
     fn the_effective_set_decides_not_the_user() {
         // Uid 0 with nothing, uid 1000 with two.
-        assert_eq!(held("Uid:\t0\t0\t0\t0\nCapPrm:\tffffffffff\nCapEff:\t0000000000000000\n").unwrap(), [""; 0]);
+        assert_eq!(
+            held("Uid:\t0\t0\t0\t0\nCapPrm:\tffffffffff\nCapEff:\t0000000000000000\n").unwrap(),
+            [""; 0]
+        );
         assert_eq!(held("Uid:\t1000\nCapEff:\t000000c000000000\n").unwrap(), ["CAP_BPF", "CAP_PERFMON"]);
     }
 

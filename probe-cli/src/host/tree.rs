@@ -50,7 +50,8 @@ impl Tree {
     pub(crate) fn text(&self, path: &str) -> Result<String, Absent> {
         let absent = |why: String| Absent { path: Path::new("/").join(path), why };
         let mut bytes = Vec::new();
-        let read = fs::File::open(self.path(path)).and_then(|file| file.take(LONGEST).read_to_end(&mut bytes));
+        let read =
+            fs::File::open(self.path(path)).and_then(|file| file.take(LONGEST).read_to_end(&mut bytes));
         match read {
             Err(error) => Err(absent(match error.kind() {
                 io::ErrorKind::NotFound => "does not exist".to_owned(),
