@@ -8,7 +8,9 @@ pub mod cpu;
 pub mod cpu_list;
 mod facts;
 pub mod privilege;
+pub mod surroundings;
 mod tree;
+mod vdso;
 
 pub use tree::Tree;
 

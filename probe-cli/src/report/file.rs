@@ -101,6 +101,9 @@ enum Place {
 }
 
 fn place(path: &Path) -> Result<Place> {
+    if path.file_name().is_none() {
+        return Err(failed(path, io::Error::new(io::ErrorKind::InvalidInput, "that is no name of a file")));
+    }
     match fs::symlink_metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Place::File),
         Err(error) => Err(failed(path, error)),

@@ -221,8 +221,11 @@ pub struct CaseReport {
     pub witness_ns: Option<[f64; 2]>,
     /// Pairs dropped by the rules, as a share of all pairs.
     pub drop_rate: f64,
-    /// Dropped pairs by reason.
+    /// Dropped pairs by reason; a pair counts for the first rule it broke.
     pub drops: BTreeMap<String, u64>,
+    /// Memory in huge pages while the case ran, in bytes, the least of all launches; null where not told.
+    #[serde(default)]
+    pub huge_page_bytes: Option<u64>,
 }
 
 /// The A/A pair.
@@ -269,6 +272,9 @@ pub struct VariantRow {
     pub work_check: String,
     /// The same batches, as the probe timed them.
     pub kernel: Option<KernelTime>,
+    /// Why a median, an interval or a ratio of this row is null.
+    #[serde(default)]
+    pub reason: Option<String>,
 }
 
 /// A ratio with its interval.
@@ -321,6 +327,12 @@ pub struct LockRow {
     pub wait: Quantiles,
     /// Time from holding to releasing.
     pub hold: Quantiles,
+    /// The waits as `[lo, hi, count]` in ns, half-open, sparse.
+    #[serde(default)]
+    pub wait_buckets: Vec<[u64; 3]>,
+    /// The holds, likewise.
+    #[serde(default)]
+    pub hold_buckets: Vec<[u64; 3]>,
 }
 
 /// A distribution in five numbers, ns.

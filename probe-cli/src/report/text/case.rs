@@ -106,14 +106,19 @@ fn variant(at: &Columns, case: &CaseReport, row: &VariantRow, style: Style) -> S
     }
     if row.median.is_none() {
         let label = format!("    {}  ", left(&name, at.name));
-        return hanging(&label, &format!("not timed: {}", safe(&row.work_check)), style.width);
+        let why = row.reason.as_deref().unwrap_or(&row.work_check);
+        return hanging(&label, &format!("no median: {}", safe(why)), style.width);
     }
     let (ratio, interval) = match &row.ratio_to_baseline {
         _ if row.name == case.baseline => ("1.00".to_owned(), String::new()),
         Some(ratio) => number::ratio(ratio),
         None => (number::NONE.to_owned(), String::new()),
     };
-    line(at, &name, &median(row), &probe(row), &ratio, &interval)
+    let mut page = line(at, &name, &median(row), &probe(row), &ratio, &interval);
+    if let Some(reason) = &row.reason {
+        page += &hanging("      ", &safe(reason), style.width);
+    }
+    page
 }
 
 /// What stands behind the numbers: equal work, dropped pairs, a steady clock.
@@ -136,6 +141,9 @@ fn quality(case: &CaseReport, rows: &[&VariantRow], style: Style) -> String {
             text += ": more than a fifth, so this case is inconclusive";
         }
         page += &hanging("    dropped: ", &text, style.width);
+    }
+    if let Some(obtained) = case.huge_page_bytes.filter(|&bytes| bytes > 0) {
+        let _ = writeln!(page, "    huge pages: {} obtained", number::bytes(obtained));
     }
     if let Some([fastest, slowest]) = case.witness_ns {
         let text = format!(

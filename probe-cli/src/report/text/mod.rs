@@ -6,9 +6,9 @@
 mod case;
 mod live;
 mod number;
-mod paint;
+pub(crate) mod paint;
 mod verdict;
-mod words;
+pub(crate) mod words;
 
 use std::{
     fmt::Write as _,
@@ -73,7 +73,8 @@ fn or_unknown(text: &str) -> String {
     if text.is_empty() { "unknown".to_owned() } else { safe(text) }
 }
 
-fn machine(host: &Host) -> String {
+/// The machine in a few words.
+pub(crate) fn machine(host: &Host) -> String {
     let mut parts = vec![safe(host.cpu_model.as_deref().unwrap_or("unknown CPU"))];
     parts.push(match host.cpus {
         0 => "unknown number of CPUs".to_owned(),

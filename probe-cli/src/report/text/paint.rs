@@ -11,7 +11,7 @@ pub struct Style {
 
 /// What a piece of text is.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Role {
+pub(crate) enum Role {
     Name,
     Aside,
     Good,
@@ -24,7 +24,7 @@ impl Style {
     pub const PLAIN: Self = Self { width: 100, colour: false };
 
     /// `text` in the colour of its role. Measure before painting: escape sequences have no width.
-    pub(super) fn paint(self, role: Role, text: &str) -> String {
+    pub(crate) fn paint(self, role: Role, text: &str) -> String {
         if !self.colour || text.is_empty() {
             return text.to_owned();
         }

@@ -31,22 +31,22 @@ fn is_invisible(character: char) -> bool {
 }
 
 /// Columns that `text` takes.
-pub(super) fn columns(text: &str) -> usize {
+pub(crate) fn columns(text: &str) -> usize {
     text.width()
 }
 
 /// `text` and blanks up to `width` columns.
-pub(super) fn left(text: &str, width: usize) -> String {
+pub(crate) fn left(text: &str, width: usize) -> String {
     format!("{text}{}", " ".repeat(width.saturating_sub(columns(text))))
 }
 
 /// Blanks and `text`, `width` columns together.
-pub(super) fn right(text: &str, width: usize) -> String {
+pub(crate) fn right(text: &str, width: usize) -> String {
     format!("{}{text}", " ".repeat(width.saturating_sub(columns(text))))
 }
 
 /// `label` and `text`, wrapped at `width` columns, with later lines below the beginning of `text`.
-pub(super) fn hanging(label: &str, text: &str, width: usize) -> String {
+pub(crate) fn hanging(label: &str, text: &str, width: usize) -> String {
     let indent = columns(label);
     // However narrow the terminal, a line holds something.
     let room = width.saturating_sub(indent).max(20);
