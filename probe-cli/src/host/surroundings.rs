@@ -39,9 +39,6 @@ impl Finding {
 #[must_use]
 pub fn look(tree: &Tree, host: &Host, cpu: &Cpu) -> Vec<Finding> {
     vec![
-        btf(tree),
-        kallsyms(tree),
-        tracefs(tree),
         lockdown(host),
         perf_event_paranoid(tree),
         unprivileged_bpf(tree),
@@ -52,50 +49,6 @@ pub fn look(tree: &Tree, host: &Host, cpu: &Cpu) -> Vec<Finding> {
         huge_pages(tree, host),
         quiet(host),
     ]
-}
-
-fn btf(tree: &Tree) -> Finding {
-    match std::fs::metadata(tree.path("sys/kernel/btf/vmlinux")) {
-        Ok(file) => Finding::good("BTF", format!("/sys/kernel/btf/vmlinux, {} KiB", file.len() / 1024)),
-        Err(error) => Finding::bad(
-            "BTF",
-            format!("/sys/kernel/btf/vmlinux: {error}"),
-            "fentry and sizes of traced calls need a kernel built with CONFIG_DEBUG_INFO_BTF",
-        ),
-    }
-}
-
-fn kallsyms(tree: &Tree) -> Finding {
-    let name = "kallsyms";
-    let Ok(text) = tree.text("proc/kallsyms") else {
-        return Finding::bad(
-            name,
-            "/proc/kallsyms cannot be read",
-            "functions cannot be found by name without it",
-        );
-    };
-    let address = text.split_whitespace().next().unwrap_or_default();
-    if address.bytes().any(|byte| byte != b'0') {
-        return Finding::good(name, "names and addresses");
-    }
-    Finding::bad(
-        name,
-        "names only: addresses are hidden",
-        "run as root with kernel.kptr_restrict below 2 to filter timers and to tell functions of one name apart",
-    )
-}
-
-fn tracefs(tree: &Tree) -> Finding {
-    let name = "tracefs";
-    let places = ["sys/kernel/tracing", "sys/kernel/debug/tracing"];
-    let Some(place) = places.iter().find(|place| tree.has(&format!("{place}/events"))) else {
-        return Finding::bad(
-            name,
-            "not mounted, or not readable by this user",
-            "nothing to do: where an id from it is needed, it is mounted for the attaching thread alone",
-        );
-    };
-    Finding::good(name, format!("/{place}"))
 }
 
 fn lockdown(host: &Host) -> Finding {
@@ -282,14 +235,6 @@ mod tests {
     }
 
     #[test]
-    fn hidden_addresses_are_told_from_readable_ones() {
-        let state = |line: &str| found(&[("proc/kallsyms", line)], "kallsyms").good;
-        assert_eq!(state("ffffffff81000000 T _text\n"), Some(true));
-        assert_eq!(state("0000000000000000 T _text\n"), Some(false));
-        assert_eq!(found(&[], "kallsyms").good, Some(false));
-    }
-
-    #[test]
     fn each_level_of_lockdown_has_its_own_words() {
         let state = |text: &str| found(&[("sys/kernel/security/lockdown", text)], "lockdown");
         assert_eq!(state("[none] integrity confidentiality").good, Some(true));
@@ -301,19 +246,11 @@ mod tests {
     }
 
     #[test]
-    fn tracefs_is_found_at_both_of_its_places() {
-        let state = |path: &str| found(&[(path, "")], "tracefs").good;
-        assert_eq!(state("sys/kernel/tracing/events/header"), Some(true));
-        assert_eq!(state("sys/kernel/debug/tracing/events/header"), Some(true));
-        assert_eq!(state("sys/kernel/tracing/empty"), Some(false));
-    }
-
-    #[test]
     fn an_empty_tree_leaves_nothing_out_and_panics_nowhere() {
         let root = tempfile::tempdir().unwrap();
         let tree = Tree::at(root.path());
         let findings = look(&tree, &super::super::read(&tree, &Cpu::default()), &Cpu::default());
-        assert_eq!(findings.len(), 12);
+        assert_eq!(findings.len(), 9);
         // Whatever is bad and can be mended says how.
         assert!(findings.iter().all(|finding| !finding.detail.is_empty()), "{findings:?}");
     }

@@ -268,7 +268,14 @@ fn cache(level: u32, kind: &str, size_bytes: u64) -> Cache {
 
 fn mechanism(name: &str, outcome: Result<(), &str>) -> MechanismRow {
     let reason = outcome.err().unwrap_or("attached").into();
-    MechanismRow { name: name.into(), works: outcome.is_ok(), reason, remedy: None }
+    MechanismRow {
+        name: name.into(),
+        what: "what it gives".into(),
+        works: outcome.is_ok(),
+        tried: outcome.err().map(|_| "loading a program".into()),
+        reason,
+        remedy: outcome.err().map(|_| "use another".into()),
+    }
 }
 
 fn warning(code: &str, text: &str) -> Warning {
