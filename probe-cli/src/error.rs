@@ -108,7 +108,9 @@ pub enum Error {
     #[error("the kernel did not tell on which CPUs this process may run; name them with --cpus")]
     Affinity(#[source] io::Error),
     /// The event loop could not be started.
-    #[error("the event loop that watches over launches could not be started; is the limit of open files reached?")]
+    #[error(
+        "the event loop that watches over launches could not be started; is the limit of open files reached?"
+    )]
     Runtime(#[source] io::Error),
     /// An experiment could not be measured.
     #[error("the run ended early; nothing was written")]

@@ -24,7 +24,7 @@ use crate::{
         text::{
             self, Style,
             paint::Role,
-            words::{columns, hanging, left, safe},
+            words::{brief, columns, hanging, left, safe},
         },
     },
 };
@@ -88,8 +88,9 @@ impl Doctor {
 fn diagnose() -> Diagnosis {
     let (tree, cpu) = (Tree::system(), Cpu::of_this_machine());
     let host = host::read(&tree, &cpu);
+    let capabilities = privilege::capabilities(&tree);
     let (mechanisms, foundations) = kernel::trials();
-    let surroundings = surroundings::look(&tree, &host, &cpu);
+    let surroundings = surroundings::look(&tree, &host, &cpu, capabilities.as_deref().unwrap_or_default());
     Diagnosis {
         schema: "probe-doctor/1",
         summary: summary(&mechanisms),
@@ -98,7 +99,7 @@ fn diagnose() -> Diagnosis {
         user: User {
             uid: Uid::effective().as_raw(),
             invoking_uid: Owner::invoking_user().map(Owner::uid),
-            capabilities: privilege::capabilities(&tree),
+            capabilities,
         },
         mechanisms,
         foundations,
@@ -118,7 +119,8 @@ fn summary(mechanisms: &[MechanismRow]) -> String {
 
 fn text(diagnosis: &Diagnosis, style: Style) -> String {
     let Diagnosis { host, tool, user, .. } = diagnosis;
-    let mut page = hanging("host  ", &format!("{} · kernel {}", text::machine(host), safe(&host.kernel)), style.width);
+    let mut page =
+        hanging("host  ", &format!("{} · kernel {}", text::machine(host), safe(&host.kernel)), style.width);
     let commit = tool.commit.as_deref().unwrap_or("commit unknown");
     let tool = format!("probe-cli {}, {}, {}", safe(&tool.version), safe(commit), safe(&tool.rustc));
     page += &hanging("tool  ", &tool, style.width);
@@ -128,7 +130,10 @@ fn text(diagnosis: &Diagnosis, style: Style) -> String {
         ("mechanisms, each tried just now", diagnosis.mechanisms.iter().map(Line::of_mechanism).collect()),
         ("what they stand on, tried as well", diagnosis.foundations.iter().map(Line::of_mechanism).collect()),
         ("this machine", diagnosis.surroundings.iter().map(Line::of_finding).collect()),
-        ("programs beside this one, none of them needed", diagnosis.programs.iter().map(Line::of_finding).collect()),
+        (
+            "programs beside this one, none of them needed",
+            diagnosis.programs.iter().map(Line::of_finding).collect(),
+        ),
     ];
     for (title, lines) in sections {
         if !lines.is_empty() {
@@ -153,8 +158,11 @@ fn user(user: &User) -> String {
         None => text += "; capabilities are not told",
         Some(capabilities) => {
             let held = |held| {
-                let names: Vec<&str> =
-                    capabilities.iter().filter(|capability| capability.held == held).map(|c| c.name).collect();
+                let names: Vec<&str> = capabilities
+                    .iter()
+                    .filter(|capability| capability.held == held)
+                    .map(|c| c.name)
+                    .collect();
                 names.join(", ")
             };
             let (there, missing) = (held(true), held(false));
@@ -173,27 +181,42 @@ fn user(user: &User) -> String {
 struct Line<'a> {
     name: &'a str,
     good: Option<bool>,
+    /// What it is for, where it is not plain.
+    what: &'a str,
     detail: Cow<'a, str>,
     remedy: Option<&'a str>,
 }
 
+/// Longest answer that is shown whole.
+const LONGEST: usize = 400;
+
 impl<'a> Line<'a> {
+    fn says(&self) -> (&str, Option<&str>) {
+        (&self.detail, self.remedy)
+    }
+
     fn of_finding(finding: &'a Finding) -> Self {
         let Finding { name, good, detail, remedy } = finding;
-        Self { name, good: *good, detail: detail.into(), remedy: remedy.as_deref() }
+        Self { name, good: *good, what: "", detail: detail.into(), remedy: remedy.as_deref() }
     }
 
     fn of_mechanism(row: &'a MechanismRow) -> Self {
         let tried = row.tried.as_ref().map_or_else(String::new, |tried| format!("{tried}: "));
-        let detail = format!("{} · {tried}{}", row.what, row.reason).into();
-        Self { name: &row.name, good: Some(row.works), detail, remedy: row.remedy.as_deref() }
+        let detail = format!("{tried}{}", row.reason).into();
+        Self {
+            name: &row.name,
+            good: Some(row.works),
+            what: &row.what,
+            detail,
+            remedy: row.remedy.as_deref(),
+        }
     }
 }
 
 fn section(title: &str, lines: &[Line<'_>], style: Style) -> String {
     let mut page = format!("\n{}\n", style.paint(Role::Name, title));
     let width = lines.iter().map(|line| columns(&safe(line.name))).max().unwrap_or(0);
-    for line in lines {
+    for (index, line) in lines.iter().enumerate() {
         let (word, role) = match line.good {
             Some(true) => ("yes", Role::Good),
             Some(false) => ("no ", Role::Doubtful),
@@ -201,11 +224,17 @@ fn section(title: &str, lines: &[Line<'_>], style: Style) -> String {
         };
         let name = left(&safe(line.name), width);
         let label = format!("  {name}  {word}  ");
-        let mut text = hanging(&label, &safe(&line.detail), style.width);
+        // One cause often stops several.
+        let before = index.checked_sub(1).map(|before| &lines[before]);
+        let same = before.is_some_and(|before| before.remedy.is_some() && before.says() == line.says());
+        let mut words = vec![safe(line.what)];
+        words.push(if same { "the same".to_owned() } else { brief(&line.detail, LONGEST) });
+        words.retain(|words| !words.is_empty());
+        let mut text = hanging(&label, &words.join(" · "), style.width);
         let at = 2 + name.len() + 2;
         text.replace_range(at..at + word.len(), &style.paint(role, word));
         page += &text;
-        if let Some(remedy) = line.remedy {
+        if let Some(remedy) = line.remedy.filter(|_| !same) {
             let below = format!("{}next: ", " ".repeat(columns(&label)));
             page += &hanging(&below, &safe(remedy), style.width);
         }
@@ -219,19 +248,28 @@ mod tests {
 
     #[test]
     fn a_section_aligns_its_words_and_says_what_to_do() {
+        let line = |name, good, what, detail: &'static str, remedy| Line {
+            name,
+            good,
+            what,
+            detail: detail.into(),
+            remedy,
+        };
         let lines = [
-            Line { name: "fentry", good: Some(false), detail: "refused".into(), remedy: Some("use another") },
-            Line { name: "call", good: Some(true), detail: "ran".into(), remedy: None },
-            Line { name: "x", good: None, detail: "not\ntold".into(), remedy: None },
+            line("fentry", Some(false), "functions", "refused", Some("use another")),
+            line("kprobe", Some(false), "breakpoints", "refused", Some("use another")),
+            line("call", Some(true), "", "ran", None),
+            line("x", None, "", "not\ntold", None),
         ];
         assert_eq!(
             section("tried", &lines, Style::PLAIN),
             "
 tried
-  fentry  no   refused
+  fentry  no   functions · refused
                next: use another
+  kprobe  no   breakpoints · the same
   call    yes  ran
-  x       ?    not\\ntold
+  x       ?    not / told
 "
         );
     }

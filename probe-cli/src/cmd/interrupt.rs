@@ -27,7 +27,8 @@ pub(super) fn watch() -> Result<watch::Receiver<bool>> {
                 // Probes and children end with this process.
                 process::exit(INTERRUPTED);
             }
-            let _ = writeln!(io::stderr(), "\nfinishing with what has been measured; Ctrl-C again ends at once");
+            let _ =
+                writeln!(io::stderr(), "\nfinishing with what has been measured; Ctrl-C again ends at once");
         }
     };
     thread::Builder::new().name("interrupt".into()).spawn(wait).map_err(Error::Signals)?;

@@ -79,20 +79,17 @@ pub(super) fn markers() -> Result<Markers, Refusal> {
 /// The live counterparts of an experiment, asked one by one until `stop` says to.
 pub(super) fn live(experiment: &str, tasks: &[usize], quick: bool, stop: impl Fn() -> bool) -> Vec<LiveRow> {
     let effort = if quick { Effort::QUICK } else { Effort::FULL };
-    let mut rows: Vec<LiveRow> = questions(experiment, tasks)
-        .iter()
-        .map_while(|question| (!stop()).then(|| live::ask(question, effort)))
-        .collect();
-    // Rows that differ in their tasks alone stand together.
-    rows.sort_by(|a, b| (&a.target, a.threads).cmp(&(&b.target, b.threads)));
-    rows
+    let questions = questions(experiment, tasks);
+    questions.iter().map_while(|question| (!stop()).then(|| live::ask(question, effort))).collect()
 }
 
+/// What is asked of the kernel beside an experiment; rows that differ in their tasks alone stand together.
 fn questions(experiment: &str, tasks: &[usize]) -> Vec<Question> {
-    match experiment {
-        "pool-mix" => tasks.iter().flat_map(|&tasks| live::random_questions(tasks, READ_BYTES)).collect(),
-        _ => Vec::new(),
+    if experiment != "pool-mix" {
+        return Vec::new();
     }
+    let asked: Vec<_> = tasks.iter().map(|&tasks| live::random_questions(tasks, READ_BYTES)).collect();
+    (0..2).flat_map(|which| asked.iter().map(move |pair| pair[which])).collect()
 }
 
 /// Primitives that can be called: name and what one call does.
@@ -129,7 +126,8 @@ pub(super) fn targets() -> Vec<TargetRow> {
         TargetRow { name, question: question.to_owned(), backend, reason }
     };
     let families = live::random_questions(1, READ_BYTES).map(|question| {
-        let candidates: Vec<_> = question.candidates.iter().map(|&candidate| candidate_of(candidate)).collect();
+        let candidates: Vec<_> =
+            question.candidates.iter().map(|&candidate| candidate_of(candidate)).collect();
         ladder(question.target.to_owned(), question.question, &candidates)
     });
     let syscalls = SYSCALLS.iter().map(|syscall| {
@@ -149,7 +147,9 @@ fn candidate_of(candidate: Candidate) -> (Backend, String) {
     match candidate {
         Candidate::Function(name) => (Backend::Fentry, format!("the function {name}")),
         Candidate::SyscallEvents(name) => (Backend::Tracepoint, format!("the events of {name}")),
-        Candidate::RawSyscall(name) => (Backend::RawTracepoint, format!("the points all system calls pass, for {name}")),
+        Candidate::RawSyscall(name) => {
+            (Backend::RawTracepoint, format!("the points all system calls pass, for {name}"))
+        }
     }
 }
 
@@ -205,13 +205,22 @@ mod tests {
 
     #[test]
     fn the_first_that_works_answers_and_says_why_not_the_earlier_ones() {
-        let candidates =
-            [(Backend::Fentry, "f".to_owned()), (Backend::Tracepoint, "e".into()), (Backend::RawTracepoint, "r".into())];
+        let candidates = [
+            (Backend::Fentry, "f".to_owned()),
+            (Backend::Tracepoint, "e".into()),
+            (Backend::RawTracepoint, "r".into()),
+        ];
         let rows = [tried("fentry", false), tried("tracepoint", true), tried("raw-tracepoint", true)];
-        assert_eq!(choose(&rows, &candidates), (Some("tracepoint".into()), "e; not f by fentry: EPERM".into()));
+        assert_eq!(
+            choose(&rows, &candidates),
+            (Some("tracepoint".into()), "e; not f by fentry: EPERM".into())
+        );
         let rows = [tried("fentry", false), tried("tracepoint", false)];
         let (backend, reason) = choose(&rows, &candidates);
         assert_eq!(backend, None);
-        assert_eq!(reason, "not f by fentry: EPERM; not e by tracepoint: EPERM; not r: raw-tracepoint was not tried");
+        assert_eq!(
+            reason,
+            "not f by fentry: EPERM; not e by tracepoint: EPERM; not r: raw-tracepoint was not tried"
+        );
     }
 }

@@ -86,11 +86,14 @@ impl Lab {
             );
             warnings.push(warning("few-repetitions", text));
         } else if quick {
-            let text = format!("{launches} launches of {blocks} blocks: intervals are wider than those of a full run");
+            let text = format!(
+                "{launches} launches of {blocks} blocks: intervals are wider than those of a full run"
+            );
             warnings.push(warning("quick", text));
         }
         if let Some(why) = &self.clock.fallback {
-            warnings.push(warning("monotonic-clock", format!("batches are timed by the monotonic clock: {why}")));
+            warnings
+                .push(warning("monotonic-clock", format!("batches are timed by the monotonic clock: {why}")));
         }
         warnings
     }
@@ -125,8 +128,10 @@ impl Lab {
     /// Numbers of tasks at which the live kernel is watched: from one to twice the CPUs, as the lab's own cases.
     pub(super) fn tasks(&self, experiment: &dyn Experiment) -> Vec<usize> {
         let cases = experiment.cases(self.options.cpus.len());
-        let wanted = |tasks: usize| self.options.threads.as_ref().is_none_or(|threads| threads.contains(&tasks));
-        let mut tasks: Vec<usize> = cases.iter().map(|case| case.tasks).filter(|&tasks| wanted(tasks)).collect();
+        let wanted =
+            |tasks: usize| self.options.threads.as_ref().is_none_or(|threads| threads.contains(&tasks));
+        let mut tasks: Vec<usize> =
+            cases.iter().map(|case| case.tasks).filter(|&tasks| wanted(tasks)).collect();
         tasks.sort_unstable();
         tasks.dedup();
         tasks

@@ -170,7 +170,11 @@ fn narrowed(mut row: ExperimentRow, wanted: &dyn Fn(&str) -> bool) -> Option<Exp
 /// Whether `name` holds `pattern`, or, where that has wildcards, is matched by it as a whole.
 fn matches(pattern: &str, name: &str) -> bool {
     let (pattern, name) = (pattern.to_lowercase(), name.to_lowercase());
-    if pattern.contains(['*', '?']) { glob(pattern.as_bytes(), name.as_bytes()) } else { name.contains(&pattern) }
+    if pattern.contains(['*', '?']) {
+        glob(pattern.as_bytes(), name.as_bytes())
+    } else {
+        name.contains(&pattern)
+    }
 }
 
 /// Linear in the product of both lengths: only the last star is ever tried again.
@@ -211,7 +215,8 @@ fn text(listing: &Listing, style: Style) -> String {
         heading(&mut page, "experiments");
     }
     for experiment in &listing.experiments {
-        page += &hanging(&format!("  {}  ", safe(&experiment.name)), &safe(&experiment.question), style.width);
+        page +=
+            &hanging(&format!("  {}  ", safe(&experiment.name)), &safe(&experiment.question), style.width);
         page += &hanging("    ", &format!("(mail: {})", safe(&experiment.mail)), style.width);
         page += &cases(&experiment.cases, style);
     }
@@ -230,7 +235,8 @@ fn text(listing: &Listing, style: Style) -> String {
     }
     for row in &listing.sites {
         page += &hanging("  ", &safe(&row.name), style.width);
-        let detail = format!("offset {:#x}, argument {}; {}", row.offset, safe(&row.arguments), safe(&row.reason));
+        let detail =
+            format!("offset {:#x}, argument {}; {}", row.offset, safe(&row.arguments), safe(&row.reason));
         page += &hanging("      ", &detail, style.width);
     }
     page
@@ -240,7 +246,11 @@ fn cases(cases: &[CaseRow], style: Style) -> String {
     let mut page = String::new();
     for case in cases {
         let tasks = if case.tasks == 1 { "1 task".to_owned() } else { format!("{} tasks", case.tasks) };
-        page += &hanging(&format!("    {}  ", safe(&case.name)), &format!("{} ({tasks})", safe(&case.title)), style.width);
+        page += &hanging(
+            &format!("    {}  ", safe(&case.name)),
+            &format!("{} ({tasks})", safe(&case.title)),
+            style.width,
+        );
         let named: Vec<&Variant> = case.variants.iter().filter(|variant| variant.named).collect();
         let width = named.iter().map(|variant| columns(&safe(&variant.name))).max().unwrap_or(0);
         for variant in &named {
@@ -248,7 +258,8 @@ fn cases(cases: &[CaseRow], style: Style) -> String {
             if let Some(why) = &variant.unavailable {
                 let _ = write!(summary, " (not on this machine: {})", safe(why));
             }
-            page += &hanging(&format!("      {}  ", left(&safe(&variant.name), width)), &summary, style.width);
+            page +=
+                &hanging(&format!("      {}  ", left(&safe(&variant.name), width)), &summary, style.width);
         }
         let rest = case.variants.len() - named.len();
         if rest > 0 {

@@ -44,7 +44,8 @@ impl Output {
         let terminal = self.output.is_none() && io::stdout().is_terminal();
         let refused = env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
             || env::var_os("TERM").is_some_and(|term| term == "dumb");
-        let width = terminal_size::terminal_size().filter(|_| terminal).map(|(width, _)| usize::from(width.0));
+        let width =
+            terminal_size::terminal_size().filter(|_| terminal).map(|(width, _)| usize::from(width.0));
         Style {
             width: width.unwrap_or(WIDTH).max(NARROWEST),
             colour: match words.color {

@@ -118,7 +118,8 @@ impl Run {
             drop(bar);
             if !self.no_live {
                 words.detail(&format!("watching the live kernel beside {name}"));
-                found.report.live = kernel::live(name, &lab.tasks(experiment), self.quick, || lab.interrupted());
+                found.report.live =
+                    kernel::live(name, &lab.tasks(experiment), self.quick, || lab.interrupted());
             }
             report.experiments.push(found.report);
             report.warnings.extend(found.warnings);
@@ -150,7 +151,8 @@ impl Run {
         let mut options = lab::options(self.quick, seed)?;
         options.launches = self.launches.unwrap_or(options.launches);
         options.blocks = self.blocks.unwrap_or(options.blocks);
-        options.threads = self.threads.as_ref().map(|threads| threads.iter().map(|count| count as usize).collect());
+        options.threads =
+            self.threads.as_ref().map(|threads| threads.iter().map(|count| count as usize).collect());
         options.membind = self.membind;
         if let Some(cpus) = &self.cpus {
             let allowed: CpuList = options.cpus.iter().map(|&cpu| cpu as u32).collect();

@@ -14,9 +14,13 @@ pub(super) fn experiments(names: &[String]) -> Result<Vec<Selected>> {
     let known = || experiment::ALL.iter().map(|experiment| experiment.claim().experiment.as_str());
     for name in names {
         if !known().any(|known| known == name) {
-            return Err(Error::UnknownExperiment { name: name.clone(), candidates: nearest::to(name, known()) });
+            return Err(Error::UnknownExperiment {
+                name: name.clone(),
+                candidates: nearest::to(name, known()),
+            });
         }
     }
-    let wanted = |experiment: &dyn Experiment| names.is_empty() || names.contains(&experiment.claim().experiment);
+    let wanted =
+        |experiment: &dyn Experiment| names.is_empty() || names.contains(&experiment.claim().experiment);
     Ok((0..).zip(experiment::ALL.iter().copied()).filter(|(_, experiment)| wanted(*experiment)).collect())
 }

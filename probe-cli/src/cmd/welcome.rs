@@ -26,7 +26,8 @@ examples
 pub(super) fn write(out: &mut dyn Write) -> Result<()> {
     let rows = kernel::mechanisms();
     let names = |works| {
-        let names: Vec<String> = rows.iter().filter(|row| row.works == works).map(|row| safe(&row.name)).collect();
+        let names: Vec<String> =
+            rows.iter().filter(|row| row.works == works).map(|row| safe(&row.name)).collect();
         names.join(", ")
     };
     let here = match (names(true), names(false)) {
@@ -36,7 +37,9 @@ pub(super) fn write(out: &mut dyn Write) -> Result<()> {
         }
         (working, missing) if missing.is_empty() => format!("the user-space lab, and beside it {working}"),
         (working, missing) => {
-            format!("the user-space lab, and beside it {working}; not {missing} (`probe-cli doctor` says why)")
+            format!(
+                "the user-space lab, and beside it {working}; not {missing} (`probe-cli doctor` says why)"
+            )
         }
     };
     write!(out, "{HELP}\nworks here now: {here}\n").map_err(Error::Stdout)

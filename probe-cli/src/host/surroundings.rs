@@ -4,7 +4,7 @@ use std::{env, os::unix::fs::PermissionsExt, path::PathBuf};
 
 use serde::Serialize;
 
-use super::{Tree, cpu::Cpu, vdso};
+use super::{Tree, cpu::Cpu, privilege::Capability, vdso};
 use crate::report::model::Host;
 
 /// One thing that was looked at.
@@ -37,11 +37,12 @@ impl Finding {
 
 /// Everything of the kernel and the machine that decides what can be measured, in the order people ask.
 #[must_use]
-pub fn look(tree: &Tree, host: &Host, cpu: &Cpu) -> Vec<Finding> {
+pub fn look(tree: &Tree, host: &Host, cpu: &Cpu, capabilities: &[Capability]) -> Vec<Finding> {
+    let held = |name: &str| capabilities.iter().any(|capability| capability.name == name && capability.held);
     vec![
         lockdown(host),
-        perf_event_paranoid(tree),
-        unprivileged_bpf(tree),
+        perf_event_paranoid(tree, held("CAP_PERFMON")),
+        unprivileged_bpf(tree, held("CAP_BPF")),
         vdso_getrandom(tree),
         clocksource(host),
         tsc(cpu),
@@ -69,10 +70,11 @@ fn lockdown(host: &Host) -> Finding {
     }
 }
 
-fn perf_event_paranoid(tree: &Tree) -> Finding {
+fn perf_event_paranoid(tree: &Tree, held: bool) -> Finding {
     let name = "perf_event_paranoid";
     match tree.text("proc/sys/kernel/perf_event_paranoid").map(|text| text.parse::<i32>()) {
         Ok(Ok(level)) if level < 2 => Finding::good(name, level.to_string()),
+        Ok(Ok(level)) if held => Finding::good(name, format!("{level}, and CAP_PERFMON is held")),
         Ok(Ok(level)) => Finding::bad(
             name,
             format!("{level}: attaching to tracepoints and user functions needs CAP_PERFMON"),
@@ -83,10 +85,11 @@ fn perf_event_paranoid(tree: &Tree) -> Finding {
     }
 }
 
-fn unprivileged_bpf(tree: &Tree) -> Finding {
+fn unprivileged_bpf(tree: &Tree, held: bool) -> Finding {
     let name = "unprivileged eBPF";
     match tree.number("proc/sys/kernel/unprivileged_bpf_disabled", 3) {
         Ok(0) => Finding::good(name, "allowed (for socket filters only)"),
+        Ok(level) if held => Finding::good(name, format!("off ({level}), and CAP_BPF is held")),
         Ok(level) => Finding::bad(
             name,
             format!("off ({level}), as on most systems: loading needs CAP_BPF"),
@@ -101,7 +104,7 @@ fn vdso_getrandom(tree: &Tree) -> Finding {
     match vdso::has_getrandom(tree) {
         Ok(true) => Finding::good(
             name,
-            "yes: a C library that uses it makes no system call; this tool calls the kernel directly",
+            "a C library that uses it makes no system call; this tool calls the kernel directly",
         ),
         Ok(false) => Finding::bad(name, "not in this kernel (6.11 brought it)", ""),
         Err(why) => Finding::unknown(name, why),
@@ -124,8 +127,8 @@ fn clocksource(host: &Host) -> Finding {
 fn tsc(cpu: &Cpu) -> Finding {
     let name = "invariant TSC";
     match cpu.invariant_tsc {
-        Some(true) => Finding::good(name, "yes: batches are timed by it"),
-        Some(false) => Finding::bad(name, "no: batches are timed by the monotonic clock", ""),
+        Some(true) => Finding::good(name, "batches are timed by it"),
+        Some(false) => Finding::bad(name, "batches are timed by the monotonic clock", ""),
         None => Finding::unknown(name, "CPUID does not tell"),
     }
 }
@@ -231,7 +234,7 @@ mod tests {
         }
         let tree = Tree::at(root.path());
         let host = super::super::read(&tree, &Cpu::default());
-        look(&tree, &host, &Cpu::default()).into_iter().find(|finding| finding.name == name).unwrap()
+        look(&tree, &host, &Cpu::default(), &[]).into_iter().find(|finding| finding.name == name).unwrap()
     }
 
     #[test]
@@ -249,7 +252,7 @@ mod tests {
     fn an_empty_tree_leaves_nothing_out_and_panics_nowhere() {
         let root = tempfile::tempdir().unwrap();
         let tree = Tree::at(root.path());
-        let findings = look(&tree, &super::super::read(&tree, &Cpu::default()), &Cpu::default());
+        let findings = look(&tree, &super::super::read(&tree, &Cpu::default()), &Cpu::default(), &[]);
         assert_eq!(findings.len(), 9);
         // Whatever is bad and can be mended says how.
         assert!(findings.iter().all(|finding| !finding.detail.is_empty()), "{findings:?}");

@@ -3,11 +3,13 @@
 use super::{
     number,
     paint::Style,
-    words::{hanging, safe},
+    words::{brief, hanging, safe},
 };
 use crate::report::model::LiveRow;
 
 const LABEL: &str = "  live  ";
+/// Longest question or reason that is shown whole.
+const LONGEST: usize = 360;
 const BELOW: &str = "        ";
 
 pub(super) fn write(rows: &[LiveRow], style: Style) -> String {
@@ -25,8 +27,8 @@ pub(super) fn write(rows: &[LiveRow], style: Style) -> String {
 }
 
 fn same_words(one: &LiveRow, other: &LiveRow) -> bool {
-    (&one.target, &one.question, &one.backend, &one.reason)
-        == (&other.target, &other.question, &other.backend, &other.reason)
+    // Reasons may differ in what means nothing, such as the number of a descriptor.
+    (&one.target, &one.question, &one.backend) == (&other.target, &other.question, &other.backend)
 }
 
 fn what(row: &LiveRow) -> String {
@@ -79,7 +81,10 @@ fn numbers(row: &LiveRow) -> String {
 }
 
 fn words(row: &LiveRow) -> Option<String> {
-    let parts: Vec<String> =
-        [&row.question, &row.reason].iter().filter(|text| !text.is_empty()).map(|text| safe(text)).collect();
+    let parts: Vec<String> = [&row.question, &row.reason]
+        .iter()
+        .filter(|text| !text.is_empty())
+        .map(|text| brief(text, LONGEST))
+        .collect();
     (!parts.is_empty()).then(|| parts.join(" · "))
 }

@@ -21,7 +21,7 @@ pub use words::safe;
 
 use super::model::{ExperimentReport, Host, MechanismRow, Report, Warning};
 use paint::Role;
-use words::hanging;
+use words::{brief, hanging};
 
 /// Writes `report`, and where it was put.
 ///
@@ -96,7 +96,7 @@ fn mechanisms(rows: &[MechanismRow], style: Style) -> String {
     let mut parts: Vec<String> = rows
         .iter()
         .filter(|row| !row.works)
-        .map(|row| format!("{}: {}", safe(&row.name), safe(&row.reason)))
+        .map(|row| format!("{}: {}", safe(&row.name), brief(&row.reason, 120)))
         .collect();
     parts.push(if working.is_empty() {
         "nothing that watches the kernel works here; `probe-cli doctor` says why".to_owned()
