@@ -31,6 +31,9 @@ pub struct Report {
     pub quick: bool,
     /// Whether the run was stopped before its end; what had been measured is here.
     pub interrupted: bool,
+    /// Ways to watch the kernel, in the order they are tried, each with what it answered here.
+    #[serde(default)]
+    pub mechanisms: Vec<MechanismRow>,
     /// What one hit of each kind of probe costs here.
     pub calibration: BTreeMap<String, ProbeCost>,
     /// One entry an experiment.
@@ -78,6 +81,26 @@ pub struct Host {
     pub memory_bytes: Option<u64>,
     /// Kernel command line.
     pub cmdline: Option<String>,
+    /// Field -> why it is null.
+    #[serde(default)]
+    pub unknown: BTreeMap<String, String>,
+}
+
+/// One way to watch the kernel, tried on this machine by this user.
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
+pub struct MechanismRow {
+    /// `fentry`, `kprobe`, `tracepoint`, `raw-tracepoint`, `uprobe` or `call`.
+    pub name: String,
+    /// What it gives, in a line.
+    pub what: String,
+    /// Whether it did what was asked of it.
+    pub works: bool,
+    /// What was tried; null where it works.
+    pub tried: Option<String>,
+    /// What was seen, or what the kernel answered and what is likely behind it.
+    pub reason: String,
+    /// The next step; null where it works.
+    pub remedy: Option<String>,
 }
 
 /// One cache of the first CPU.

@@ -1,0 +1,188 @@
+//! Numbers as people read them.
+
+use crate::report::model::{KernelTime, Ratio};
+
+/// What stands where there is no number.
+pub(super) const NONE: &str = "-";
+
+/// Three significant digits, more where the number is whole: `0.350`, `9.99`, `16.0`, `162`, `20 000`.
+pub(super) fn significant(value: f64) -> String {
+    if !value.is_finite() {
+        return NONE.to_owned();
+    }
+    let size = value.abs();
+    let decimals = match size {
+        0.0 => 0,
+        _ if size < 0.9995 => 3,
+        _ if size < 9.995 => 2,
+        _ if size < 99.95 => 1,
+        // Past this a float no longer holds every whole number.
+        _ if size < 9e15 => return grouped(value.round() as i64),
+        _ => return format!("{value:.2e}"),
+    };
+    format!("{value:.decimals$}")
+}
+
+/// A whole number with its thousands apart: `20 000`.
+pub(super) fn grouped(value: i64) -> String {
+    let digits = value.unsigned_abs().to_string();
+    let mut out = if value < 0 { "-".to_owned() } else { String::new() };
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            out.push(' ');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// A count.
+pub(super) fn count(value: u64) -> String {
+    grouped(i64::try_from(value).unwrap_or(i64::MAX))
+}
+
+/// Nanoseconds, in the unit that keeps them short; other units as they are.
+pub(super) fn time(value: f64, unit: &str) -> String {
+    if !value.is_finite() {
+        return NONE.to_owned();
+    }
+    if unit != "ns" {
+        return format!("{} {unit}", significant(value));
+    }
+    let (scaled, unit) = match value.abs() {
+        size if size < 1e4 => (value, "ns"),
+        size if size < 1e7 => (value / 1e3, "us"),
+        size if size < 1e10 => (value / 1e6, "ms"),
+        _ => (value / 1e9, "s"),
+    };
+    format!("{} {unit}", significant(scaled))
+}
+
+/// Nanoseconds of a counter: whole as long as they are told as such.
+pub(super) fn whole_ns(ns: u64) -> String {
+    if ns < 10_000 { format!("{} ns", count(ns)) } else { time(ns as f64, "ns") }
+}
+
+/// The probe's median, and what it missed.
+pub(super) fn by_probe(kernel: Option<&KernelTime>, unit: &str) -> String {
+    match kernel {
+        None => NONE.to_owned(),
+        Some(KernelTime { n: 0, lost, .. }) => format!("none of {}", count(*lost)),
+        Some(KernelTime { median, lost: 0, .. }) => time(*median, unit),
+        Some(KernelTime { median, lost, .. }) => format!("{}, {} lost", time(*median, unit), count(*lost)),
+    }
+}
+
+/// Bytes, in the largest binary unit that leaves a whole number.
+pub(super) fn bytes(value: u64) -> String {
+    match value {
+        0 => "0 B".to_owned(),
+        _ if value.is_multiple_of(1 << 30) => format!("{} GiB", value >> 30),
+        _ if value.is_multiple_of(1 << 20) => format!("{} MiB", value >> 20),
+        _ if value.is_multiple_of(1 << 10) => format!("{} KiB", value >> 10),
+        _ => format!("{value} B"),
+    }
+}
+
+/// A share of one in per cent.
+pub(super) fn percent(share: f64) -> String {
+    if share.is_finite() { format!("{:.1} %", share * 100.0) } else { NONE.to_owned() }
+}
+
+/// A ratio of times in words. Within a twentieth of one it stays a ratio: words would say too much.
+pub(super) fn ratio(ratio: &Ratio) -> (String, String) {
+    let Ratio { value, ci95: [lo, hi] } = *ratio;
+    if !(value.is_finite() && value > 0.0) {
+        return (NONE.to_owned(), interval(lo, hi));
+    }
+    if value > 1.05 {
+        (format!("{}x slower", significant(value)), interval(lo, hi))
+    } else if value < 1.0 / 1.05 {
+        // The interval turns round with the number.
+        (format!("{}x faster", significant(1.0 / value)), interval(1.0 / hi, 1.0 / lo))
+    } else {
+        (format!("{value:.2}x the time"), interval(lo, hi))
+    }
+}
+
+/// `[lo, hi]`.
+pub(super) fn interval(lo: f64, hi: f64) -> String {
+    format!("[{}, {}]", edge(lo), edge(hi))
+}
+
+fn edge(value: f64) -> String {
+    // Two decimals below ten, as the ratio has.
+    if value.is_finite() && (0.0..0.9995).contains(&value) {
+        format!("{value:.2}")
+    } else {
+        significant(value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn digits_are_three_or_whole() {
+        let cases: &[(f64, &str)] = &[
+            (0.0, "0"),
+            (0.35, "0.350"),
+            (0.9996, "1.00"),
+            (9.99, "9.99"),
+            (9.996, "10.0"),
+            (16.04, "16.0"),
+            (99.96, "100"),
+            (162.4, "162"),
+            (1234.0, "1 234"),
+            (1_234_567.0, "1 234 567"),
+            (-20_000.0, "-20 000"),
+            (1e300, "1.00e300"),
+            (f64::NAN, "-"),
+            (f64::INFINITY, "-"),
+        ];
+        for (value, text) in cases {
+            assert_eq!(significant(*value), *text, "{value}");
+        }
+    }
+
+    #[test]
+    fn times_take_the_unit_that_keeps_them_short() {
+        assert_eq!(time(10.1, "ns"), "10.1 ns");
+        assert_eq!(time(9999.0, "ns"), "9 999 ns");
+        assert_eq!(time(23_026.0, "ns"), "23.0 us");
+        assert_eq!(time(2.5e7, "ns"), "25.0 ms");
+        assert_eq!(time(3e10, "ns"), "30.0 s");
+        assert_eq!(time(3e10, "instructions"), "30 000 000 000 instructions");
+    }
+
+    #[test]
+    fn ratios_are_words_and_their_intervals_turn_with_them() {
+        let words = |value, lo, hi| ratio(&Ratio { value, ci95: [lo, hi] });
+        assert_eq!(words(16.04, 15.8, 16.3), ("16.0x slower".into(), "[15.8, 16.3]".into()));
+        assert_eq!(words(0.5, 0.4, 0.625), ("2.00x faster".into(), "[1.60, 2.50]".into()));
+        assert_eq!(words(1.02, 1.0, 1.031), ("1.02x the time".into(), "[1.00, 1.03]".into()));
+        assert_eq!(words(0.97, 0.951, 1.0), ("0.97x the time".into(), "[0.95, 1.00]".into()));
+        assert_eq!(words(0.0, 0.0, 0.0), ("-".into(), "[0.00, 0.00]".into()));
+        assert_eq!(words(0.5, 0.0, 1.0), ("2.00x faster".into(), "[1.00, -]".into()));
+        assert_eq!(words(f64::NAN, f64::NAN, 1.0), ("-".into(), "[-, 1.00]".into()));
+    }
+
+    #[test]
+    fn sizes_and_shares() {
+        assert_eq!(bytes(32 << 20), "32 MiB");
+        assert_eq!(bytes(48 << 10), "48 KiB");
+        assert_eq!(bytes(1000), "1000 B");
+        assert_eq!(percent(0.0031), "0.3 %");
+        assert_eq!(count(u64::MAX), "9 223 372 036 854 775 807");
+    }
+
+    proptest! {
+        #[test]
+        fn grouping_loses_no_digit(value in any::<i64>()) {
+            prop_assert_eq!(grouped(value).replace(' ', ""), value.to_string());
+        }
+    }
+}
