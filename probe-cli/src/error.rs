@@ -49,6 +49,9 @@ pub enum Error {
         /// What the kernel answered.
         source: io::Error,
     },
+    /// A file called `-`, which means standard output elsewhere.
+    #[error("`-` is no file; `-f json` puts the document on standard output, and ./- is a file")]
+    Dash,
     /// The file to write is a symbolic link.
     #[error("{} is a symbolic link, and links are not followed; name the file itself", safe(&path.to_string_lossy()))]
     SymbolicLink {
@@ -98,7 +101,7 @@ impl Error {
     #[must_use]
     pub fn exit_code(&self) -> ExitCode {
         ExitCode::from(match self {
-            Self::UnknownExperiment { .. } | Self::CpuNotHere { .. } => 2,
+            Self::UnknownExperiment { .. } | Self::CpuNotHere { .. } | Self::Dash => 2,
             Self::UnknownTarget { .. } => 4,
             Self::Write { .. }
             | Self::SymbolicLink { .. }

@@ -4,7 +4,7 @@ use std::{env, os::unix::fs::PermissionsExt, path::PathBuf};
 
 use serde::Serialize;
 
-use super::{Tree, cpu::Cpu, vdso};
+use super::{Tree, cpu::Cpu, privilege::Capability, vdso};
 use crate::report::model::Host;
 
 /// One thing that was looked at.
@@ -37,14 +37,12 @@ impl Finding {
 
 /// Everything of the kernel and the machine that decides what can be measured, in the order people ask.
 #[must_use]
-pub fn look(tree: &Tree, host: &Host, cpu: &Cpu) -> Vec<Finding> {
+pub fn look(tree: &Tree, host: &Host, cpu: &Cpu, capabilities: &[Capability]) -> Vec<Finding> {
+    let held = |name: &str| capabilities.iter().any(|capability| capability.name == name && capability.held);
     vec![
-        btf(tree),
-        kallsyms(tree),
-        tracefs(tree),
         lockdown(host),
-        perf_event_paranoid(tree),
-        unprivileged_bpf(tree),
+        perf_event_paranoid(tree, held("CAP_PERFMON")),
+        unprivileged_bpf(tree, held("CAP_BPF")),
         vdso_getrandom(tree),
         clocksource(host),
         tsc(cpu),
@@ -52,50 +50,6 @@ pub fn look(tree: &Tree, host: &Host, cpu: &Cpu) -> Vec<Finding> {
         huge_pages(tree, host),
         quiet(host),
     ]
-}
-
-fn btf(tree: &Tree) -> Finding {
-    match std::fs::metadata(tree.path("sys/kernel/btf/vmlinux")) {
-        Ok(file) => Finding::good("BTF", format!("/sys/kernel/btf/vmlinux, {} KiB", file.len() / 1024)),
-        Err(error) => Finding::bad(
-            "BTF",
-            format!("/sys/kernel/btf/vmlinux: {error}"),
-            "fentry and sizes of traced calls need a kernel built with CONFIG_DEBUG_INFO_BTF",
-        ),
-    }
-}
-
-fn kallsyms(tree: &Tree) -> Finding {
-    let name = "kallsyms";
-    let Ok(text) = tree.text("proc/kallsyms") else {
-        return Finding::bad(
-            name,
-            "/proc/kallsyms cannot be read",
-            "functions cannot be found by name without it",
-        );
-    };
-    let address = text.split_whitespace().next().unwrap_or_default();
-    if address.bytes().any(|byte| byte != b'0') {
-        return Finding::good(name, "names and addresses");
-    }
-    Finding::bad(
-        name,
-        "names only: addresses are hidden",
-        "run as root with kernel.kptr_restrict below 2 to filter timers and to tell functions of one name apart",
-    )
-}
-
-fn tracefs(tree: &Tree) -> Finding {
-    let name = "tracefs";
-    let places = ["sys/kernel/tracing", "sys/kernel/debug/tracing"];
-    let Some(place) = places.iter().find(|place| tree.has(&format!("{place}/events"))) else {
-        return Finding::bad(
-            name,
-            "not mounted, or not readable by this user",
-            "nothing to do: where an id from it is needed, it is mounted for the attaching thread alone",
-        );
-    };
-    Finding::good(name, format!("/{place}"))
 }
 
 fn lockdown(host: &Host) -> Finding {
@@ -116,10 +70,11 @@ fn lockdown(host: &Host) -> Finding {
     }
 }
 
-fn perf_event_paranoid(tree: &Tree) -> Finding {
+fn perf_event_paranoid(tree: &Tree, held: bool) -> Finding {
     let name = "perf_event_paranoid";
     match tree.text("proc/sys/kernel/perf_event_paranoid").map(|text| text.parse::<i32>()) {
         Ok(Ok(level)) if level < 2 => Finding::good(name, level.to_string()),
+        Ok(Ok(level)) if held => Finding::good(name, format!("{level}, and CAP_PERFMON is held")),
         Ok(Ok(level)) => Finding::bad(
             name,
             format!("{level}: attaching to tracepoints and user functions needs CAP_PERFMON"),
@@ -130,10 +85,11 @@ fn perf_event_paranoid(tree: &Tree) -> Finding {
     }
 }
 
-fn unprivileged_bpf(tree: &Tree) -> Finding {
+fn unprivileged_bpf(tree: &Tree, held: bool) -> Finding {
     let name = "unprivileged eBPF";
     match tree.number("proc/sys/kernel/unprivileged_bpf_disabled", 3) {
         Ok(0) => Finding::good(name, "allowed (for socket filters only)"),
+        Ok(level) if held => Finding::good(name, format!("off ({level}), and CAP_BPF is held")),
         Ok(level) => Finding::bad(
             name,
             format!("off ({level}), as on most systems: loading needs CAP_BPF"),
@@ -148,7 +104,7 @@ fn vdso_getrandom(tree: &Tree) -> Finding {
     match vdso::has_getrandom(tree) {
         Ok(true) => Finding::good(
             name,
-            "yes: a C library that uses it makes no system call; this tool calls the kernel directly",
+            "a C library that uses it makes no system call; this tool calls the kernel directly",
         ),
         Ok(false) => Finding::bad(name, "not in this kernel (6.11 brought it)", ""),
         Err(why) => Finding::unknown(name, why),
@@ -171,8 +127,8 @@ fn clocksource(host: &Host) -> Finding {
 fn tsc(cpu: &Cpu) -> Finding {
     let name = "invariant TSC";
     match cpu.invariant_tsc {
-        Some(true) => Finding::good(name, "yes: batches are timed by it"),
-        Some(false) => Finding::bad(name, "no: batches are timed by the monotonic clock", ""),
+        Some(true) => Finding::good(name, "batches are timed by it"),
+        Some(false) => Finding::bad(name, "batches are timed by the monotonic clock", ""),
         None => Finding::unknown(name, "CPUID does not tell"),
     }
 }
@@ -278,15 +234,7 @@ mod tests {
         }
         let tree = Tree::at(root.path());
         let host = super::super::read(&tree, &Cpu::default());
-        look(&tree, &host, &Cpu::default()).into_iter().find(|finding| finding.name == name).unwrap()
-    }
-
-    #[test]
-    fn hidden_addresses_are_told_from_readable_ones() {
-        let state = |line: &str| found(&[("proc/kallsyms", line)], "kallsyms").good;
-        assert_eq!(state("ffffffff81000000 T _text\n"), Some(true));
-        assert_eq!(state("0000000000000000 T _text\n"), Some(false));
-        assert_eq!(found(&[], "kallsyms").good, Some(false));
+        look(&tree, &host, &Cpu::default(), &[]).into_iter().find(|finding| finding.name == name).unwrap()
     }
 
     #[test]
@@ -301,19 +249,11 @@ mod tests {
     }
 
     #[test]
-    fn tracefs_is_found_at_both_of_its_places() {
-        let state = |path: &str| found(&[(path, "")], "tracefs").good;
-        assert_eq!(state("sys/kernel/tracing/events/header"), Some(true));
-        assert_eq!(state("sys/kernel/debug/tracing/events/header"), Some(true));
-        assert_eq!(state("sys/kernel/tracing/empty"), Some(false));
-    }
-
-    #[test]
     fn an_empty_tree_leaves_nothing_out_and_panics_nowhere() {
         let root = tempfile::tempdir().unwrap();
         let tree = Tree::at(root.path());
-        let findings = look(&tree, &super::super::read(&tree, &Cpu::default()), &Cpu::default());
-        assert_eq!(findings.len(), 12);
+        let findings = look(&tree, &super::super::read(&tree, &Cpu::default()), &Cpu::default(), &[]);
+        assert_eq!(findings.len(), 9);
         // Whatever is bad and can be mended says how.
         assert!(findings.iter().all(|finding| !finding.detail.is_empty()), "{findings:?}");
     }

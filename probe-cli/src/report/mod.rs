@@ -5,3 +5,4 @@ pub mod json;
 pub mod model;
 pub mod schema;
 pub mod text;
+pub mod timestamp;

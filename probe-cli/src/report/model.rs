@@ -89,13 +89,17 @@ pub struct Host {
 /// One way to watch the kernel, tried on this machine by this user.
 #[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
 pub struct MechanismRow {
-    /// `fentry`, `kprobe`, `raw-tracepoint`, `tracepoint`, `uprobe`, `call`.
+    /// `fentry`, `kprobe`, `tracepoint`, `raw-tracepoint`, `uprobe` or `call`.
     pub name: String,
-    /// Whether it loaded and attached.
+    /// What it gives, in a line.
+    pub what: String,
+    /// Whether it did what was asked of it.
     pub works: bool,
-    /// What the kernel answered, in words.
+    /// What was tried; null where it works.
+    pub tried: Option<String>,
+    /// What was seen, or what the kernel answered and what is likely behind it.
     pub reason: String,
-    /// What would make it work; null where nothing the user can do would, or nothing is missing.
+    /// The next step; null where it works.
     pub remedy: Option<String>,
 }
 

@@ -49,7 +49,8 @@ pub(crate) fn full() -> Report {
         interrupted: true,
         mechanisms: vec![
             mechanism("fentry", Err("refused (EPERM, though all capabilities are held)")),
-            mechanism("kprobe", Err("not in this kernel")),
+            mechanism("kprobe", Err("the verifier refused the program:\n  R1 is not\n  a pointer")),
+            mechanism("tracepoint", Err("refused (EPERM, though all capabilities are held)")),
             mechanism("raw-tracepoint", Ok(())),
             mechanism("uprobe", Ok(())),
             mechanism("call", Ok(())),
@@ -73,7 +74,7 @@ pub(crate) fn hostile() -> Report {
     let mut case = case("c\n1", "日本 \u{202e}title", 1, "基準");
     case.noise_floor = None;
     let row = VariantRow {
-        unit: "n\ns".into(),
+        unit: "n\ns a\tb".into(),
         median: Some(0.0),
         work_check: "a\tb".into(),
         samples: vec![],
@@ -268,7 +269,14 @@ fn cache(level: u32, kind: &str, size_bytes: u64) -> Cache {
 
 fn mechanism(name: &str, outcome: Result<(), &str>) -> MechanismRow {
     let reason = outcome.err().unwrap_or("attached").into();
-    MechanismRow { name: name.into(), works: outcome.is_ok(), reason, remedy: None }
+    MechanismRow {
+        name: name.into(),
+        what: "what it gives".into(),
+        works: outcome.is_ok(),
+        tried: outcome.err().map(|_| "loading a program".into()),
+        reason,
+        remedy: outcome.err().map(|_| "use another".into()),
+    }
 }
 
 fn warning(code: &str, text: &str) -> Warning {
@@ -300,7 +308,7 @@ fn variant(case: &str, name: &str, median: f64, ratio: Option<[f64; 3]>) -> Vari
         named: true,
         threads: 1,
         oversubscribed: false,
-        unit: "ns".into(),
+        unit: "ns per call".into(),
         median: Some(median),
         mad: Some(0.5),
         ci95: Some([median, median]),

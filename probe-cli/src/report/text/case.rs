@@ -23,7 +23,7 @@ const NOISE: &str = "noise (A/A)";
 pub(super) fn write(report: &ExperimentReport, case: &CaseReport, style: Style) -> String {
     let rows: Vec<&VariantRow> = report.variants.iter().filter(|row| row.case == case.name).collect();
     let shown: Vec<&VariantRow> = rows.iter().copied().filter(|row| row.named).collect();
-    let mut page = hanging("  ", &title(case), style.width);
+    let mut page = hanging("  ", &title(case, rows.first().map_or("", |row| &row.unit)), style.width);
     page += &table(case, &rows, &shown, style);
     let hidden = rows.len() - shown.len();
     if hidden > 0 {
@@ -36,9 +36,18 @@ pub(super) fn write(report: &ExperimentReport, case: &CaseReport, style: Style) 
     page
 }
 
-fn title(case: &CaseReport) -> String {
-    let tasks = if case.threads == 1 { "1 task".to_owned() } else { format!("{} tasks", case.threads) };
+/// A unit such as `ns per call`: what the numbers carry, and what is said once.
+fn split(unit: &str) -> (&str, &str) {
+    unit.split_once(' ').unwrap_or((unit, ""))
+}
+
+fn title(case: &CaseReport, unit: &str) -> String {
+    let tasks = number::counted(case.threads as usize, "task", "tasks");
     let mut title = format!("{}: {} ({tasks})", safe(&case.name), safe(&case.title));
+    let (symbol, rest) = split(unit);
+    if !rest.is_empty() {
+        title += &format!(" · {} {}", safe(symbol), safe(rest));
+    }
     if case.oversubscribed {
         title += " · oversubscribed: more tasks than CPUs, feeds no verdict";
     }
@@ -63,7 +72,12 @@ fn table(case: &CaseReport, rows: &[&VariantRow], shown: &[&VariantRow], style: 
     };
     let launches = rows.iter().map(|row| row.samples.len()).max().unwrap_or(0);
     let blocks = rows.iter().flat_map(|row| &row.samples).map(Vec::len).max().unwrap_or(0);
-    let against = format!("vs {} (95 %, {launches} launches x {blocks} blocks)", safe(&case.baseline));
+    let replication = format!(
+        "{} x {}",
+        number::counted(launches, "launch", "launches"),
+        number::counted(blocks, "block", "blocks")
+    );
+    let against = format!("vs {} (95 %, {replication})", safe(&case.baseline));
     let mut page = line(&at, "", "median", "by probe", &against, "");
     for row in shown {
         page += &variant(&at, case, row, style);
@@ -87,11 +101,12 @@ fn line(at: &Columns, name: &str, median: &str, probe: &str, ratio: &str, interv
 }
 
 fn median(row: &VariantRow) -> String {
-    row.median.map_or_else(|| number::NONE.to_owned(), |median| number::time(median, &safe(&row.unit)))
+    row.median
+        .map_or_else(|| number::NONE.to_owned(), |median| number::time(median, &safe(split(&row.unit).0)))
 }
 
 fn probe(row: &VariantRow) -> String {
-    number::by_probe(row.kernel.as_ref(), &safe(&row.unit))
+    number::by_probe(row.kernel.as_ref(), &safe(split(&row.unit).0))
 }
 
 fn variant(at: &Columns, case: &CaseReport, row: &VariantRow, style: Style) -> String {
@@ -195,7 +210,7 @@ fn locks(report: &ExperimentReport, case: &CaseReport) -> String {
         &head[4..]
     );
     let quantiles = |q: &Quantiles| {
-        let times = [q.p50_ns, q.p99_ns, q.max_ns].map(|ns| number::whole_ns(ns));
+        let times = [q.p50_ns, q.p99_ns, q.max_ns].map(number::whole_ns);
         cells([&times[0], &times[1], &times[2]])
     };
     for row in rows {

@@ -1,13 +1,15 @@
 //! The live kernel beside the lab: every row with its instrument's cost and its losses.
 
 use super::{
-    number,
+    number::{self, GAP},
     paint::Style,
-    words::{hanging, safe},
+    words::{brief, hanging, safe},
 };
 use crate::report::model::LiveRow;
 
 const LABEL: &str = "  live  ";
+/// Longest question or reason that is shown whole.
+const LONGEST: usize = 360;
 const BELOW: &str = "        ";
 
 pub(super) fn write(rows: &[LiveRow], style: Style) -> String {
@@ -25,8 +27,8 @@ pub(super) fn write(rows: &[LiveRow], style: Style) -> String {
 }
 
 fn same_words(one: &LiveRow, other: &LiveRow) -> bool {
-    (&one.target, &one.question, &one.backend, &one.reason)
-        == (&other.target, &other.question, &other.backend, &other.reason)
+    // Reasons may differ in what means nothing, such as the number of a descriptor.
+    (&one.target, &one.question, &one.backend) == (&other.target, &other.question, &other.backend)
 }
 
 fn what(row: &LiveRow) -> String {
@@ -40,8 +42,7 @@ fn what(row: &LiveRow) -> String {
     }
     match row.threads {
         0 => {}
-        1 => parts.push("1 task".to_owned()),
-        tasks => parts.push(format!("{tasks} tasks")),
+        tasks => parts.push(number::counted(tasks as usize, "task", "tasks")),
     }
     parts.push(if row.backend == "none" { "not measured".to_owned() } else { safe(&row.backend) });
     let mut text = parts.join(", ");
@@ -67,19 +68,22 @@ fn numbers(row: &LiveRow) -> String {
     });
     [
         format!("{quantiles}n {}{calls}", number::count(row.n)),
-        format!("floor {}", ns(row.floor_ns)),
-        format!("adds {}", signed(row.added_ns)),
-        format!("bystanders {}", signed(row.bystander_ns)),
+        format!("floor{GAP}{}", ns(row.floor_ns)),
+        format!("adds{GAP}{}", signed(row.added_ns)),
+        format!("bystanders{GAP}{}", signed(row.bystander_ns)),
         format!("lost {} (dropped {}, {missed})", number::count(lost), number::count(row.dropped)),
-        format!("unmatched {}", number::count(row.unmatched)),
-        format!("in flight {}", number::count(row.in_flight)),
-        format!("clock back {}", number::count(row.clock_regressions)),
+        format!("unmatched{GAP}{}", number::count(row.unmatched)),
+        format!("in{GAP}flight{GAP}{}", number::count(row.in_flight)),
+        format!("clock{GAP}back{GAP}{}", number::count(row.clock_regressions)),
     ]
     .join(" · ")
 }
 
 fn words(row: &LiveRow) -> Option<String> {
-    let parts: Vec<String> =
-        [&row.question, &row.reason].iter().filter(|text| !text.is_empty()).map(|text| safe(text)).collect();
+    let parts: Vec<String> = [&row.question, &row.reason]
+        .iter()
+        .filter(|text| !text.is_empty())
+        .map(|text| brief(text, LONGEST))
+        .collect();
     (!parts.is_empty()).then(|| parts.join(" · "))
 }

@@ -30,6 +30,17 @@ fn is_invisible(character: char) -> bool {
         | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
 }
 
+/// `text` made safe, its lines side by side, and cut where it would drown what is around it: a verifier's log, say.
+pub(crate) fn brief(text: &str, longest: usize) -> String {
+    let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let text = safe(&lines.join(" / "));
+    if text.chars().count() <= longest {
+        return text;
+    }
+    let kept: String = text.chars().take(longest).collect();
+    format!("{} … (cut; the JSON has it all)", kept.trim_end())
+}
+
 /// Columns that `text` takes.
 pub(crate) fn columns(text: &str) -> usize {
     text.width()
@@ -105,6 +116,12 @@ mod tests {
         assert_eq!(safe("x\n\t\ry"), "x\\n\\t\\ry");
         assert_eq!(safe("\x1b[31mred\x07\u{9b}m"), "\\u{1b}[31mred\\u{7}\\u{9b}m");
         assert_eq!(safe("a\u{202e}b\u{2028}c\u{200b}"), "a\\u{202e}b\\u{2028}c\\u{200b}");
+    }
+
+    #[test]
+    fn long_answers_are_cut_and_say_so() {
+        assert_eq!(brief("one\n\n two\x1b\n", 20), "one / two\\u{1b}");
+        assert_eq!(brief("abcdef", 4), "abcd … (cut; the JSON has it all)");
     }
 
     #[test]
