@@ -2,7 +2,11 @@
 
 use std::{error, fmt::Write as _, io, path::PathBuf, process::ExitCode};
 
-use crate::report::text::safe;
+use crate::{
+    harness::{launch::LaunchError, run::RunError},
+    probe::refusal::Refusal,
+    report::text::safe,
+};
 
 /// What went wrong. Each message tells the next step, and none repeats its source.
 #[derive(Debug, thiserror::Error)]
@@ -40,6 +44,18 @@ pub enum Error {
         cpu: u32,
         /// The list of those that are.
         allowed: String,
+    },
+    /// A NUMA node that is not there.
+    #[error("there is no NUMA node {node}; /sys/devices/system/node lists those there are")]
+    NodeNotHere {
+        /// The node that was asked for.
+        node: u32,
+    },
+    /// One stream cannot hold several documents.
+    #[error("JSON is one document and {} would be a second; print them one by one", safe(&second.to_string_lossy()))]
+    OneDocument {
+        /// The second file.
+        second: PathBuf,
     },
     /// A file could not be written.
     #[error("{} could not be written; name a folder that exists, is yours and has room", safe(&path.to_string_lossy()))]
@@ -79,8 +95,8 @@ pub enum Error {
     NotAReport {
         /// The file.
         path: PathBuf,
-        /// Where reading it ended.
-        source: serde_json::Error,
+        /// Where reading it ended; none where it is JSON of another schema.
+        source: Option<serde_json::Error>,
     },
     /// A report holds a number that JSON cannot say.
     #[error("the report holds a number that is not finite, which is a fault of this tool; please report it")]
@@ -91,6 +107,23 @@ pub enum Error {
     /// Signals could not be taken over.
     #[error("the handling of Ctrl-C could not be set up")]
     Signals(#[source] io::Error),
+    /// The kernel did not tell which CPUs may be used.
+    #[error("the kernel did not tell on which CPUs this process may run; name them with --cpus")]
+    Affinity(#[source] io::Error),
+    /// The event loop could not be started.
+    #[error(
+        "the event loop that watches over launches could not be started; is the limit of open files reached?"
+    )]
+    Runtime(#[source] io::Error),
+    /// An experiment could not be measured.
+    #[error("the run ended early; nothing was written")]
+    Run(#[source] RunError),
+    /// A launch could not be done.
+    #[error("a launch measured nothing; `launch` is for `probe-cli run` alone")]
+    Launch(#[source] LaunchError),
+    /// The kernel, or this build, would not.
+    #[error("this environment cannot do that; `probe-cli doctor` says what it can")]
+    Refused(#[source] Refusal),
 }
 
 /// This crate's result.
@@ -101,7 +134,11 @@ impl Error {
     #[must_use]
     pub fn exit_code(&self) -> ExitCode {
         ExitCode::from(match self {
-            Self::UnknownExperiment { .. } | Self::CpuNotHere { .. } | Self::Dash => 2,
+            Self::UnknownExperiment { .. }
+            | Self::CpuNotHere { .. }
+            | Self::NodeNotHere { .. }
+            | Self::OneDocument { .. }
+            | Self::Dash => 2,
             Self::UnknownTarget { .. } => 4,
             Self::Write { .. }
             | Self::SymbolicLink { .. }
@@ -110,7 +147,13 @@ impl Error {
             | Self::NotAReport { .. }
             | Self::NotANumber(_)
             | Self::Stdout(_)
-            | Self::Signals(_) => 1,
+            | Self::Signals(_)
+            | Self::Affinity(_)
+            | Self::Runtime(_)
+            | Self::Launch(_) => 1,
+            Self::Run(RunError::NoCpu { .. } | RunError::NoCase { .. }) => 2,
+            Self::Run(_) => 1,
+            Self::Refused(_) => 3,
         })
     }
 

@@ -1,0 +1,225 @@
+//! What the live kernel answers, as the rows of this tool's documents: the one door to [`crate::probe`].
+
+use std::{collections::BTreeMap, path::Path};
+
+use super::{
+    call::CallRow,
+    list::{SiteRow, TargetRow},
+};
+use crate::{
+    error::{Error, Result},
+    probe::{
+        backend::Backend,
+        calibration,
+        call::{self, PRIMITIVES, Primitive},
+        capability::{self, Mechanism},
+        live::{self, Candidate, Effort, Question},
+        markers::Markers,
+        notes,
+        refusal::Refusal,
+        syscall::SYSCALLS,
+    },
+    report::model::{LiveRow, MechanismRow, ProbeCost, Warning},
+    stats::quantile::quantile,
+};
+
+/// The mechanisms proper, in the order a target tries them; the rest of what is tried is what they stand on.
+const LADDER: [Backend; 6] = [
+    Backend::Fentry,
+    Backend::Kprobe,
+    Backend::Tracepoint,
+    Backend::RawTracepoint,
+    Backend::Uprobe,
+    Backend::Call,
+];
+
+/// The mail's readers take this many bytes at a time.
+const READ_BYTES: usize = 1024;
+
+/// Every mechanism, and everything they stand on, tried just now.
+pub(super) fn trials() -> (Vec<MechanismRow>, Vec<MechanismRow>) {
+    let mut rows: Vec<MechanismRow> = capability::mechanisms().into_iter().map(row).collect();
+    let mut mechanisms = Vec::new();
+    for backend in LADDER {
+        if let Some(at) = rows.iter().position(|row| row.name == backend.name()) {
+            mechanisms.push(rows.remove(at));
+        }
+    }
+    (mechanisms, rows)
+}
+
+/// Every mechanism, tried just now.
+pub(super) fn mechanisms() -> Vec<MechanismRow> {
+    trials().0
+}
+
+fn row(mechanism: Mechanism) -> MechanismRow {
+    let Mechanism { name, what, outcome } = mechanism;
+    let (works, tried, reason, remedy) = match outcome {
+        Ok(seen) => (true, None, seen, None),
+        Err(Refusal { tried, answer, cause }) => {
+            (false, Some(tried), format!("{answer}; likely {cause}"), Some(cause.next_step().to_owned()))
+        }
+    };
+    MechanismRow { name: name.to_owned(), what: what.to_owned(), works, tried, reason, remedy }
+}
+
+/// What the kinds of probe cost, and a warning for each kind whose cost could not be had.
+pub(super) fn calibration() -> (BTreeMap<String, ProbeCost>, Vec<Warning>) {
+    let (costs, refusals) = calibration::calibrate();
+    let warning = |refusal: Refusal| Warning { code: "not-calibrated".to_owned(), text: refusal.to_string() };
+    (costs, refusals.into_iter().map(warning).collect())
+}
+
+/// The markers around batches, of every process that runs this program.
+pub(super) fn markers() -> Result<Markers, Refusal> {
+    Markers::attach(Path::new("/proc/self/exe"))
+}
+
+/// The live counterparts of an experiment, asked one by one until `stop` says to.
+pub(super) fn live(experiment: &str, tasks: &[usize], quick: bool, stop: impl Fn() -> bool) -> Vec<LiveRow> {
+    let effort = if quick { Effort::QUICK } else { Effort::FULL };
+    let questions = questions(experiment, tasks);
+    questions.iter().map_while(|question| (!stop()).then(|| live::ask(question, effort))).collect()
+}
+
+/// What is asked of the kernel beside an experiment; rows that differ in their tasks alone stand together.
+fn questions(experiment: &str, tasks: &[usize]) -> Vec<Question> {
+    if experiment != "pool-mix" {
+        return Vec::new();
+    }
+    let asked: Vec<_> = tasks.iter().map(|&tasks| live::random_questions(tasks, READ_BYTES)).collect();
+    (0..2).flat_map(|which| asked.iter().map(move |pair| pair[which])).collect()
+}
+
+/// Primitives that can be called: name and what one call does.
+pub(super) fn primitives() -> impl Iterator<Item = (&'static str, &'static str)> {
+    PRIMITIVES.iter().map(|primitive| (primitive.name, primitive.what))
+}
+
+/// Calls the primitive `name` and reads the times.
+pub(super) fn call(name: &str, samples: u32) -> Result<CallRow> {
+    let unknown = || Error::UnknownTarget { name: name.to_owned(), how: "called", candidates: Vec::new() };
+    let primitive = Primitive::by_name(name).ok_or_else(unknown)?;
+    let mut times = call::measure(primitive, samples).map_err(Error::Refused)?;
+    times.net_ns.sort_by(f64::total_cmp);
+    times.floor_ns.sort_by(f64::total_cmp);
+    let (p50_ns, floor_ns) = (quantile(&times.net_ns, 0.5), quantile(&times.floor_ns, 0.5));
+    Ok(CallRow {
+        target: format!("call:{name}"),
+        question: primitive.what.to_owned(),
+        calls_per_sample: times.calls_per_sample,
+        n: times.net_ns.len() as u64,
+        p50_ns,
+        p90_ns: quantile(&times.net_ns, 0.9),
+        p99_ns: quantile(&times.net_ns, 0.99),
+        floor_ns,
+        probe_bound: p50_ns.zip(floor_ns).is_some_and(|(p50, floor)| p50 < 3.0 * floor),
+    })
+}
+
+/// Everything of the kernel that can be asked about, with what would answer here.
+pub(super) fn targets(mechanisms: &[MechanismRow]) -> Vec<TargetRow> {
+    let ladder = |name: String, question: &str, candidates: &[(Backend, String)]| {
+        let (backend, reason) = choose(mechanisms, candidates);
+        TargetRow { name, question: question.to_owned(), backend, reason }
+    };
+    let families = live::random_questions(1, READ_BYTES).map(|question| {
+        let candidates: Vec<_> =
+            question.candidates.iter().map(|&candidate| candidate_of(candidate)).collect();
+        ladder(question.target.to_owned(), question.question, &candidates)
+    });
+    let syscalls = SYSCALLS.iter().map(|syscall| {
+        let events = (Backend::Tracepoint, "by its own events".to_owned());
+        let raw = (Backend::RawTracepoint, "by the points all system calls pass".to_owned());
+        let question = "one system call, from entry to exit; includes whatever it waits for";
+        ladder(format!("syscall:{}", syscall.name), question, &[events, raw])
+    });
+    let calls = PRIMITIVES.iter().map(|primitive| {
+        let called = (Backend::Call, "called from a program, the floor subtracted".to_owned());
+        ladder(format!("call:{}", primitive.name), primitive.what, &[called])
+    });
+    families.into_iter().chain(syscalls).chain(calls).collect()
+}
+
+fn candidate_of(candidate: Candidate) -> (Backend, String) {
+    match candidate {
+        Candidate::Function(name) => (Backend::Fentry, format!("the function {name}")),
+        Candidate::SyscallEvents(name) => (Backend::Tracepoint, format!("the events of {name}")),
+        Candidate::RawSyscall(name) => {
+            (Backend::RawTracepoint, format!("the points all system calls pass, for {name}"))
+        }
+    }
+}
+
+/// The first candidate whose mechanism works, and why the earlier ones do not.
+fn choose(mechanisms: &[MechanismRow], candidates: &[(Backend, String)]) -> (Option<String>, String) {
+    let mut refused = Vec::new();
+    for (backend, what) in candidates {
+        match mechanisms.iter().find(|row| row.name == backend.name()) {
+            Some(row) if row.works => {
+                refused.insert(0, what.clone());
+                return (Some(backend.name().to_owned()), refused.join("; "));
+            }
+            Some(row) => refused.push(format!("not {what} by {backend}: {}", row.reason)),
+            None => refused.push(format!("not {what}: {backend} was not tried")),
+        }
+    }
+    (None, refused.join("; "))
+}
+
+/// The probe sites of this program.
+pub(super) fn sites(mechanisms: &[MechanismRow]) -> Vec<SiteRow> {
+    let binary = std::env::current_exe().unwrap_or_else(|_| "/proc/self/exe".into());
+    let uprobe = mechanisms.iter().find(|row| row.name == Backend::Uprobe.name());
+    let reason = match uprobe {
+        Some(row) if row.works => "uprobe; bpftrace and perf can use it too".to_owned(),
+        Some(row) => format!("not attached here: {}", row.reason),
+        None => "not tried".to_owned(),
+    };
+    let sites = notes::sites(&binary).unwrap_or_default();
+    let row = |site: notes::Site| SiteRow {
+        name: format!("usdt:{}:{}:{}", binary.display(), site.provider, site.name),
+        offset: site.offset,
+        arguments: site.arguments,
+        reason: reason.clone(),
+    };
+    sites.into_iter().map(row).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tried(name: &str, works: bool) -> MechanismRow {
+        MechanismRow {
+            name: name.into(),
+            what: String::new(),
+            works,
+            tried: None,
+            reason: "EPERM".into(),
+            remedy: None,
+        }
+    }
+
+    #[test]
+    fn the_first_that_works_answers_and_says_why_not_the_earlier_ones() {
+        let candidates = [
+            (Backend::Fentry, "f".to_owned()),
+            (Backend::Tracepoint, "e".into()),
+            (Backend::RawTracepoint, "r".into()),
+        ];
+        let rows = [tried("fentry", false), tried("tracepoint", true), tried("raw-tracepoint", true)];
+        assert_eq!(
+            choose(&rows, &candidates),
+            (Some("tracepoint".into()), "e; not f by fentry: EPERM".into())
+        );
+        let rows = [tried("fentry", false), tried("tracepoint", false)];
+        let (backend, reason) = choose(&rows, &candidates);
+        assert_eq!(backend, None);
+        assert_eq!(
+            reason,
+            "not f by fentry: EPERM; not e by tracepoint: EPERM; not r: raw-tracepoint was not tried"
+        );
+    }
+}

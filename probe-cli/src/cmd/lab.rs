@@ -1,0 +1,160 @@
+//! The user-space half of a run: launches, and what they add up to.
+
+use std::io::{Read, Write};
+
+use probe_abi::batch::BatchEvent;
+use tokio::sync::watch;
+
+use super::{kernel, progress::Bar};
+use crate::{
+    error::{Error, Result},
+    experiment::{self, Experiment},
+    harness::{
+        assess::assess,
+        clock::Clock,
+        launch,
+        markers::BatchSource,
+        run::{self, Measured},
+    },
+    probe::markers::{BatchSource as _, Markers},
+    report::model::{self, ExperimentReport, Warning},
+};
+
+pub(super) use crate::harness::options::Options;
+
+/// What a run needs from its first experiment to its last.
+pub(super) struct Lab {
+    options: Options,
+    clock: Clock,
+    stop: watch::Receiver<bool>,
+    markers: Option<Attached>,
+}
+
+/// What was found out about one experiment, all but the live kernel.
+pub(super) struct Found {
+    pub(super) report: ExperimentReport,
+    pub(super) warnings: Vec<Warning>,
+    pub(super) interrupted: bool,
+}
+
+/// The probe's markers, where the harness looks for them.
+struct Attached(Markers);
+
+impl BatchSource for Attached {
+    fn drain(&mut self) -> Vec<BatchEvent> {
+        self.0.drain()
+    }
+
+    fn lost(&self) -> u64 {
+        self.0.lost()
+    }
+}
+
+/// The replication that was asked for, on the CPUs this process may use.
+pub(super) fn options(quick: bool, seed: u64) -> Result<Options> {
+    let options = if quick { Options::quick(seed) } else { Options::full(seed) };
+    options.map_err(|errno| Error::Affinity(errno.into()))
+}
+
+/// One launch, ordered by the run that started it.
+pub(super) fn serve(orders: &mut dyn Read, record: &mut dyn Write) -> Result<()> {
+    launch::serve(experiment::ALL, orders, record).map_err(Error::Launch)
+}
+
+impl Lab {
+    pub(super) fn new(options: Options, stop: watch::Receiver<bool>) -> Self {
+        Self { options, clock: Clock::calibrate(), stop, markers: None }
+    }
+
+    pub(super) fn clock(&self) -> model::Clock {
+        self.clock.report()
+    }
+
+    pub(super) fn interrupted(&self) -> bool {
+        *self.stop.borrow()
+    }
+
+    /// What to know of this run whatever it measures.
+    pub(super) fn warnings(&self) -> Vec<Warning> {
+        let mut warnings = Vec::new();
+        let Options { quick, launches, blocks, .. } = self.options;
+        let (least_launches, least_blocks) = self.options.minimum();
+        if launches < least_launches || blocks < least_blocks {
+            let text = format!(
+                "{launches} launches of {blocks} blocks are fewer than the {least_launches} of {least_blocks} that a \
+                 verdict takes"
+            );
+            warnings.push(warning("few-repetitions", text));
+        } else if quick {
+            let text = format!(
+                "{launches} launches of {blocks} blocks: intervals are wider than those of a full run"
+            );
+            warnings.push(warning("quick", text));
+        }
+        if let Some(why) = &self.clock.fallback {
+            warnings
+                .push(warning("monotonic-clock", format!("batches are timed by the monotonic clock: {why}")));
+        }
+        warnings
+    }
+
+    /// Has the probe time the batches as well, where it can.
+    pub(super) fn attach_markers(&mut self) -> Option<Warning> {
+        match kernel::markers() {
+            Ok(markers) => {
+                self.markers = Some(Attached(markers));
+                None
+            }
+            Err(refusal) => Some(warning("no-markers", format!("no probe timed the batches: {refusal}"))),
+        }
+    }
+
+    /// Runs the launches of `experiment` and says what they add up to.
+    pub(super) fn measure(&mut self, experiment: &dyn Experiment, index: u8, bar: &Bar) -> Result<Found> {
+        let runtime =
+            tokio::runtime::Builder::new_current_thread().enable_time().build().map_err(Error::Runtime)?;
+        let markers = self.markers.as_mut().map(|markers| markers as &mut dyn BatchSource);
+        let mut progress = |at: run::Progress| bar.set(at.done.into(), at.launches.into());
+        // Polled by this thread alone: launches end with the thread that polls.
+        let launches = run::run(experiment, index, &self.options, markers, self.stop.clone(), &mut progress);
+        let measured = runtime.block_on(launches).map_err(Error::Run)?;
+        Ok(Found {
+            report: assess(experiment, &measured, &self.options, self.options.cpus.len()),
+            warnings: remarks(experiment, &measured),
+            interrupted: measured.interrupted,
+        })
+    }
+
+    /// Numbers of tasks at which the live kernel is watched: from one to twice the CPUs, as the lab's own cases.
+    pub(super) fn tasks(&self, experiment: &dyn Experiment) -> Vec<usize> {
+        let cases = experiment.cases(self.options.cpus.len());
+        let wanted =
+            |tasks: usize| self.options.threads.as_ref().is_none_or(|threads| threads.contains(&tasks));
+        let mut tasks: Vec<usize> =
+            cases.iter().map(|case| case.tasks).filter(|&tasks| wanted(tasks)).collect();
+        tasks.sort_unstable();
+        tasks.dedup();
+        tasks
+    }
+}
+
+/// What to know of one experiment's measurements.
+fn remarks(experiment: &dyn Experiment, measured: &Measured) -> Vec<Warning> {
+    let name = &experiment.claim().experiment;
+    let mut warnings = Vec::new();
+    if measured.interrupted {
+        let text = format!("{name} was stopped after {} launches", measured.launches.len());
+        warnings.push(warning("interrupted", text));
+    }
+    if measured.events_lost > 0 {
+        let text = format!("{name}: the probe could not report {} batches", measured.events_lost);
+        warnings.push(warning("events-lost", text));
+    }
+    let unequal = measured.checks.values().filter_map(|check| check.as_ref().err());
+    warnings.extend(unequal.map(|difference| warning("unequal-work", format!("{name}: {difference}"))));
+    warnings
+}
+
+fn warning(code: &str, text: String) -> Warning {
+    Warning { code: code.to_owned(), text }
+}
