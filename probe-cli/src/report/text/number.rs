@@ -115,11 +115,11 @@ pub(super) fn ratio(ratio: &Ratio) -> (String, String) {
 
 /// `[lo, hi]`.
 pub(super) fn interval(lo: f64, hi: f64) -> String {
-    format!("[{}, {}]", edge(lo), edge(hi))
+    format!("[{}, {}]", short(lo), short(hi))
 }
 
-fn edge(value: f64) -> String {
-    // Two decimals below ten, as the ratio has.
+/// A ratio, with two decimals below ten.
+pub(super) fn short(value: f64) -> String {
     if value.is_finite() && (0.0..0.9995).contains(&value) {
         format!("{value:.2}")
     } else {
