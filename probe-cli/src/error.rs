@@ -65,6 +65,9 @@ pub enum Error {
         /// What the kernel answered.
         source: io::Error,
     },
+    /// A file called `-`, which means standard output elsewhere.
+    #[error("`-` is no file; `-f json` puts the document on standard output, and ./- is a file")]
+    Dash,
     /// The file to write is a symbolic link.
     #[error("{} is a symbolic link, and links are not followed; name the file itself", safe(&path.to_string_lossy()))]
     SymbolicLink {
@@ -134,7 +137,8 @@ impl Error {
             Self::UnknownExperiment { .. }
             | Self::CpuNotHere { .. }
             | Self::NodeNotHere { .. }
-            | Self::OneDocument { .. } => 2,
+            | Self::OneDocument { .. }
+            | Self::Dash => 2,
             Self::UnknownTarget { .. } => 4,
             Self::Write { .. }
             | Self::SymbolicLink { .. }

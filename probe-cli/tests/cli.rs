@@ -91,9 +91,17 @@ fn every_help_has_examples_and_goes_to_stdout() {
 #[test]
 fn the_flags_of_the_contract_are_there() {
     let help = text(&run(&["run", "--help"]).stdout);
-    for flag in
-        ["--quick", "--threads", "--cpus", "--membind", "--launches", "--blocks", "--seed", "--no-live", "--json"]
-    {
+    for flag in [
+        "--quick",
+        "--threads",
+        "--cpus",
+        "--membind",
+        "--launches",
+        "--blocks",
+        "--seed",
+        "--no-live",
+        "--json",
+    ] {
         assert!(help.contains(flag), "run has no {flag}");
     }
     for flag in ["--quiet", "--verbose", "--color", "--format", "--output"] {
@@ -158,7 +166,11 @@ fn unknown_targets_exit_with_4_and_the_nearest_names() {
     for name in ["bpf_get_prandom_u23", "call:bpf_get_prandom_u23"] {
         let output = run(&["call", name]);
         assert_exit(&output, 4);
-        assert!(text(&output.stderr).contains("did you mean `bpf_get_prandom_u32`"), "{}", text(&output.stderr));
+        assert!(
+            text(&output.stderr).contains("did you mean `bpf_get_prandom_u32`"),
+            "{}",
+            text(&output.stderr)
+        );
     }
 }
 
@@ -340,7 +352,11 @@ fn under_sudo_files_are_the_users_own() {
     let saved = saved(folder.path());
     let write_to = |place: &Path| {
         let arguments = ["report", saved.to_str().unwrap(), "-o", place.to_str().unwrap()];
-        probe(&arguments).env("SUDO_UID", NOBODY.to_string()).env("SUDO_GID", NOBODY.to_string()).output().unwrap()
+        probe(&arguments)
+            .env("SUDO_UID", NOBODY.to_string())
+            .env("SUDO_GID", NOBODY.to_string())
+            .output()
+            .unwrap()
     };
     let mode = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
     mode(folder.path(), 0o755);
@@ -364,8 +380,10 @@ fn completions_and_manual_pages_cover_the_subcommands() {
     }
     let folder = tempfile::tempdir().unwrap();
     assert_exit(&run(&["man", folder.path().to_str().unwrap()]), 0);
-    let mut pages: Vec<String> =
-        fs::read_dir(folder.path()).unwrap().map(|page| page.unwrap().file_name().into_string().unwrap()).collect();
+    let mut pages: Vec<String> = fs::read_dir(folder.path())
+        .unwrap()
+        .map(|page| page.unwrap().file_name().into_string().unwrap())
+        .collect();
     pages.sort();
     assert_eq!(
         pages,
@@ -396,12 +414,27 @@ fn a_run_gives_text_and_a_report_that_keeps_the_schema() {
     let Some(name) = some_experiment() else { return };
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("report.json");
-    let arguments =
-        ["run", name, "--launches", "1", "--blocks", "1", "--threads", "1", "--no-live", "--seed", "7", "--json"];
+    let arguments = [
+        "run",
+        name,
+        "--launches",
+        "1",
+        "--blocks",
+        "1",
+        "--threads",
+        "1",
+        "--no-live",
+        "--seed",
+        "7",
+        "--json",
+    ];
     let output = run(&[&arguments[..], &[path.to_str().unwrap()]].concat());
     assert_exit(&output, 0);
     let page = text(&output.stdout);
-    assert!(page.contains(&format!("\n{name}   ")) && page.contains(&format!("report  {}", path.display())), "{page}");
+    assert!(
+        page.contains(&format!("\n{name}   ")) && page.contains(&format!("report  {}", path.display())),
+        "{page}"
+    );
     assert!(page.contains("few-repetitions") && page.contains("no-live"), "{page}");
 
     let document: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();

@@ -119,10 +119,9 @@ pub(super) fn call(name: &str, samples: u32) -> Result<CallRow> {
 }
 
 /// Everything of the kernel that can be asked about, with what would answer here.
-pub(super) fn targets() -> Vec<TargetRow> {
-    let mechanisms = mechanisms();
+pub(super) fn targets(mechanisms: &[MechanismRow]) -> Vec<TargetRow> {
     let ladder = |name: String, question: &str, candidates: &[(Backend, String)]| {
-        let (backend, reason) = choose(&mechanisms, candidates);
+        let (backend, reason) = choose(mechanisms, candidates);
         TargetRow { name, question: question.to_owned(), backend, reason }
     };
     let families = live::random_questions(1, READ_BYTES).map(|question| {
@@ -170,9 +169,9 @@ fn choose(mechanisms: &[MechanismRow], candidates: &[(Backend, String)]) -> (Opt
 }
 
 /// The probe sites of this program.
-pub(super) fn sites() -> Vec<SiteRow> {
+pub(super) fn sites(mechanisms: &[MechanismRow]) -> Vec<SiteRow> {
     let binary = std::env::current_exe().unwrap_or_else(|_| "/proc/self/exe".into());
-    let uprobe = mechanisms().into_iter().find(|row| row.name == Backend::Uprobe.name());
+    let uprobe = mechanisms.iter().find(|row| row.name == Backend::Uprobe.name());
     let reason = match uprobe {
         Some(row) if row.works => "uprobe; bpftrace and perf can use it too".to_owned(),
         Some(row) => format!("not attached here: {}", row.reason),

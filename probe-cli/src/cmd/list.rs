@@ -120,11 +120,12 @@ impl List {
         let cpus = thread::available_parallelism().map_or(1, usize::from);
         let wanted = |name: &str| self.pattern.as_deref().is_none_or(|pattern| matches(pattern, name));
         let all = experiment::ALL.iter().map(|experiment| row(*experiment, cpus));
+        let mechanisms = kernel::mechanisms();
         Listing {
             schema: "probe-list/1",
             experiments: all.filter_map(|row| narrowed(row, &wanted)).collect(),
-            targets: kernel::targets().into_iter().filter(|row| wanted(&row.name)).collect(),
-            sites: kernel::sites().into_iter().filter(|row| wanted(&row.name)).collect(),
+            targets: kernel::targets(&mechanisms).into_iter().filter(|row| wanted(&row.name)).collect(),
+            sites: kernel::sites(&mechanisms).into_iter().filter(|row| wanted(&row.name)).collect(),
         }
     }
 }

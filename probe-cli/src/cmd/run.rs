@@ -1,7 +1,7 @@
 //! `probe-cli run`: the lab.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     hash::{BuildHasher, Hasher, RandomState},
     io::Write,
     path::{Path, PathBuf},
@@ -128,6 +128,9 @@ impl Run {
                 break;
             }
         }
+        // One refusal can stand in the way of several things.
+        let mut said = BTreeSet::new();
+        report.warnings.retain(|warning| said.insert((warning.code.clone(), warning.text.clone())));
         self.hand_over(&report, words, out)
     }
 

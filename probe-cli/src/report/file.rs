@@ -51,7 +51,7 @@ impl Owner {
 ///
 /// # Errors
 ///
-/// Those of [`write`].
+/// Those of [`write()`].
 pub fn check(path: &Path) -> Result<()> {
     as_owner(|| match place(path)? {
         Place::Device => {
@@ -101,6 +101,9 @@ enum Place {
 }
 
 fn place(path: &Path) -> Result<Place> {
+    if path == Path::new("-") {
+        return Err(Error::Dash);
+    }
     if path.file_name().is_none() {
         return Err(failed(path, io::Error::new(io::ErrorKind::InvalidInput, "that is no name of a file")));
     }
@@ -189,6 +192,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         assert!(matches!(check(folder.path()), Err(Error::Write { .. })));
         assert!(matches!(check(&folder.path().join("missing/report.json")), Err(Error::Write { .. })));
+        assert!(matches!(check(Path::new("-")), Err(Error::Dash)));
         assert!(matches!(check(Path::new("")), Err(Error::Write { .. })));
         assert!(matches!(check(Path::new("/proc/report.json")), Err(Error::Write { .. })));
     }

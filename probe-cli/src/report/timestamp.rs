@@ -52,7 +52,7 @@ mod tests {
     #[test]
     fn days_follow_each_other_through_an_era() {
         let length = |year: u64, month| match month {
-            2 if year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) => 29,
+            2 if year.is_multiple_of(400) || (year.is_multiple_of(4) && !year.is_multiple_of(100)) => 29,
             2 => 28,
             4 | 6 | 9 | 11 => 30,
             _ => 31,

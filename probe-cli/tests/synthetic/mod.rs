@@ -50,6 +50,7 @@ pub(crate) fn full() -> Report {
         mechanisms: vec![
             mechanism("fentry", Err("refused (EPERM, though all capabilities are held)")),
             mechanism("kprobe", Err("the verifier refused the program:\n  R1 is not\n  a pointer")),
+            mechanism("tracepoint", Err("refused (EPERM, though all capabilities are held)")),
             mechanism("raw-tracepoint", Ok(())),
             mechanism("uprobe", Ok(())),
             mechanism("call", Ok(())),

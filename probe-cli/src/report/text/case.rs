@@ -42,7 +42,7 @@ fn split(unit: &str) -> (&str, &str) {
 }
 
 fn title(case: &CaseReport, unit: &str) -> String {
-    let tasks = if case.threads == 1 { "1 task".to_owned() } else { format!("{} tasks", case.threads) };
+    let tasks = number::counted(case.threads as usize, "task", "tasks");
     let mut title = format!("{}: {} ({tasks})", safe(&case.name), safe(&case.title));
     let (symbol, rest) = split(unit);
     if !rest.is_empty() {
@@ -72,7 +72,12 @@ fn table(case: &CaseReport, rows: &[&VariantRow], shown: &[&VariantRow], style: 
     };
     let launches = rows.iter().map(|row| row.samples.len()).max().unwrap_or(0);
     let blocks = rows.iter().flat_map(|row| &row.samples).map(Vec::len).max().unwrap_or(0);
-    let against = format!("vs {} (95 %, {launches} launches x {blocks} blocks)", safe(&case.baseline));
+    let replication = format!(
+        "{} x {}",
+        number::counted(launches, "launch", "launches"),
+        number::counted(blocks, "block", "blocks")
+    );
+    let against = format!("vs {} (95 %, {replication})", safe(&case.baseline));
     let mut page = line(&at, "", "median", "by probe", &against, "");
     for row in shown {
         page += &variant(&at, case, row, style);
@@ -205,7 +210,7 @@ fn locks(report: &ExperimentReport, case: &CaseReport) -> String {
         &head[4..]
     );
     let quantiles = |q: &Quantiles| {
-        let times = [q.p50_ns, q.p99_ns, q.max_ns].map(|ns| number::whole_ns(ns));
+        let times = [q.p50_ns, q.p99_ns, q.max_ns].map(number::whole_ns);
         cells([&times[0], &times[1], &times[2]])
     };
     for row in rows {

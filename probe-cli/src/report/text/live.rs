@@ -1,7 +1,7 @@
 //! The live kernel beside the lab: every row with its instrument's cost and its losses.
 
 use super::{
-    number,
+    number::{self, GAP},
     paint::Style,
     words::{brief, hanging, safe},
 };
@@ -42,8 +42,7 @@ fn what(row: &LiveRow) -> String {
     }
     match row.threads {
         0 => {}
-        1 => parts.push("1 task".to_owned()),
-        tasks => parts.push(format!("{tasks} tasks")),
+        tasks => parts.push(number::counted(tasks as usize, "task", "tasks")),
     }
     parts.push(if row.backend == "none" { "not measured".to_owned() } else { safe(&row.backend) });
     let mut text = parts.join(", ");
@@ -69,13 +68,13 @@ fn numbers(row: &LiveRow) -> String {
     });
     [
         format!("{quantiles}n {}{calls}", number::count(row.n)),
-        format!("floor {}", ns(row.floor_ns)),
-        format!("adds {}", signed(row.added_ns)),
-        format!("bystanders {}", signed(row.bystander_ns)),
+        format!("floor{GAP}{}", ns(row.floor_ns)),
+        format!("adds{GAP}{}", signed(row.added_ns)),
+        format!("bystanders{GAP}{}", signed(row.bystander_ns)),
         format!("lost {} (dropped {}, {missed})", number::count(lost), number::count(row.dropped)),
-        format!("unmatched {}", number::count(row.unmatched)),
-        format!("in flight {}", number::count(row.in_flight)),
-        format!("clock back {}", number::count(row.clock_regressions)),
+        format!("unmatched{GAP}{}", number::count(row.unmatched)),
+        format!("in{GAP}flight{GAP}{}", number::count(row.in_flight)),
+        format!("clock{GAP}back{GAP}{}", number::count(row.clock_regressions)),
     ]
     .join(" · ")
 }

@@ -29,7 +29,7 @@ use words::{brief, hanging};
 ///
 /// Those of `out`.
 pub fn write(report: &Report, files: &[PathBuf], style: Style, out: &mut dyn io::Write) -> io::Result<()> {
-    out.write_all(page(report, files, style).as_bytes())
+    out.write_all(page(report, files, style).replace(number::GAP, " ").as_bytes())
 }
 
 fn page(report: &Report, files: &[PathBuf], style: Style) -> String {
@@ -93,11 +93,16 @@ fn mechanisms(rows: &[MechanismRow], style: Style) -> String {
         return String::new();
     }
     let working: Vec<String> = rows.iter().filter(|row| row.works).map(|row| safe(&row.name)).collect();
-    let mut parts: Vec<String> = rows
-        .iter()
-        .filter(|row| !row.works)
-        .map(|row| format!("{}: {}", safe(&row.name), brief(&row.reason, 120)))
-        .collect();
+    // One cause often stops several.
+    let mut refused: Vec<(String, String)> = Vec::new();
+    for row in rows.iter().filter(|row| !row.works) {
+        let (name, reason) = (safe(&row.name), brief(&row.reason, 120));
+        match refused.iter_mut().find(|(_, other)| *other == reason) {
+            Some((names, _)) => *names = format!("{names}, {name}"),
+            None => refused.push((name, reason)),
+        }
+    }
+    let mut parts: Vec<String> = refused.iter().map(|(names, reason)| format!("{names}: {reason}")).collect();
     parts.push(if working.is_empty() {
         "nothing that watches the kernel works here; `probe-cli doctor` says why".to_owned()
     } else {

@@ -2,6 +2,9 @@
 
 use crate::report::model::{KernelTime, Ratio};
 
+/// Between a number and what belongs to it: no line breaks here. The page turns it into a blank.
+pub(super) const GAP: char = '\u{a0}';
+
 /// What stands where there is no number.
 pub(super) const NONE: &str = "-";
 
@@ -29,7 +32,7 @@ pub(super) fn grouped(value: i64) -> String {
     let mut out = if value < 0 { "-".to_owned() } else { String::new() };
     for (index, digit) in digits.chars().enumerate() {
         if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            out.push(' ');
+            out.push(GAP);
         }
         out.push(digit);
     }
@@ -41,13 +44,18 @@ pub(super) fn count(value: u64) -> String {
     grouped(i64::try_from(value).unwrap_or(i64::MAX))
 }
 
+/// A count with its noun.
+pub(super) fn counted(n: usize, one: &str, many: &str) -> String {
+    if n == 1 { format!("1 {one}") } else { format!("{n} {many}") }
+}
+
 /// Nanoseconds, in the unit that keeps them short; other units as they are.
 pub(super) fn time(value: f64, unit: &str) -> String {
     if !value.is_finite() {
         return NONE.to_owned();
     }
     if unit != "ns" {
-        return format!("{} {unit}", significant(value));
+        return format!("{}{GAP}{unit}", significant(value));
     }
     let (scaled, unit) = match value.abs() {
         size if size < 1e4 => (value, "ns"),
@@ -55,12 +63,12 @@ pub(super) fn time(value: f64, unit: &str) -> String {
         size if size < 1e10 => (value / 1e6, "ms"),
         _ => (value / 1e9, "s"),
     };
-    format!("{} {unit}", significant(scaled))
+    format!("{}{GAP}{unit}", significant(scaled))
 }
 
 /// Nanoseconds of a counter: whole as long as they are told as such.
 pub(super) fn whole_ns(ns: u64) -> String {
-    if ns < 10_000 { format!("{} ns", count(ns)) } else { time(ns as f64, "ns") }
+    if ns < 10_000 { format!("{}{GAP}ns", count(ns)) } else { time(ns as f64, "ns") }
 }
 
 /// The probe's median, and what it missed.
@@ -86,7 +94,7 @@ pub(super) fn bytes(value: u64) -> String {
 
 /// A share of one in per cent.
 pub(super) fn percent(share: f64) -> String {
-    if share.is_finite() { format!("{:.1} %", share * 100.0) } else { NONE.to_owned() }
+    if share.is_finite() { format!("{:.1}{GAP}%", share * 100.0) } else { NONE.to_owned() }
 }
 
 /// A ratio of times in words. Within a twentieth of one it stays a ratio: words would say too much.
@@ -107,11 +115,11 @@ pub(super) fn ratio(ratio: &Ratio) -> (String, String) {
 
 /// `[lo, hi]`.
 pub(super) fn interval(lo: f64, hi: f64) -> String {
-    format!("[{}, {}]", edge(lo), edge(hi))
+    format!("[{}, {}]", short(lo), short(hi))
 }
 
-fn edge(value: f64) -> String {
-    // Two decimals below ten, as the ratio has.
+/// A ratio, with two decimals below ten.
+pub(super) fn short(value: f64) -> String {
     if value.is_finite() && (0.0..0.9995).contains(&value) {
         format!("{value:.2}")
     } else {
@@ -144,12 +152,13 @@ mod tests {
             (f64::INFINITY, "-"),
         ];
         for (value, text) in cases {
-            assert_eq!(significant(*value), *text, "{value}");
+            assert_eq!(significant(*value).replace(GAP, " "), *text, "{value}");
         }
     }
 
     #[test]
     fn times_take_the_unit_that_keeps_them_short() {
+        let time = |value, unit| super::time(value, unit).replace(GAP, " ");
         assert_eq!(time(10.1, "ns"), "10.1 ns");
         assert_eq!(time(9999.0, "ns"), "9 999 ns");
         assert_eq!(time(23_026.0, "ns"), "23.0 us");
@@ -175,14 +184,14 @@ mod tests {
         assert_eq!(bytes(32 << 20), "32 MiB");
         assert_eq!(bytes(48 << 10), "48 KiB");
         assert_eq!(bytes(1000), "1000 B");
-        assert_eq!(percent(0.0031), "0.3 %");
-        assert_eq!(count(u64::MAX), "9 223 372 036 854 775 807");
+        assert_eq!(percent(0.0031).replace(GAP, " "), "0.3 %");
+        assert_eq!(count(u64::MAX).replace(GAP, " "), "9 223 372 036 854 775 807");
     }
 
     proptest! {
         #[test]
         fn grouping_loses_no_digit(value in any::<i64>()) {
-            prop_assert_eq!(grouped(value).replace(' ', ""), value.to_string());
+            prop_assert_eq!(grouped(value).replace(GAP, ""), value.to_string());
         }
     }
 }

@@ -17,7 +17,7 @@ pub(super) fn write(report: &ExperimentReport, style: Style) -> String {
     let mut parts = vec![word.to_owned()];
     if let Some(ratio) = verdict.measured_ratio {
         let ci95 = verdict.ci95.map_or_else(String::new, |[lo, hi]| format!(" {}", number::interval(lo, hi)));
-        parts.push(format!("time after / before {}{ci95}", number::significant(ratio)));
+        parts.push(format!("time after / before {}{ci95}", number::short(ratio)));
     }
     let mut page = judged("  mechanism  ", word, role, &parts.join(" · "), style);
 
@@ -34,12 +34,7 @@ pub(super) fn write(report: &ExperimentReport, style: Style) -> String {
         .iter()
         .map(|figure| {
             let [lo, hi] = figure.interval;
-            format!(
-                "{} {}x {}",
-                safe(&figure.what),
-                number::significant(figure.ratio),
-                number::interval(lo, hi)
-            )
+            format!("{} {}x {}", safe(&figure.what), number::short(figure.ratio), number::interval(lo, hi))
         })
         .collect();
     if !numbers.is_empty() {
