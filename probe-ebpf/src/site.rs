@@ -64,7 +64,7 @@ macro_rules! marker {
                     // Prelinking moves sections after the note was written; tools compare this symbol's
                     // address with the one in the note to find out by how much.
                     ".ifndef _.stapsdt.base",
-                    ".pushsection .stapsdt.base, \"aG\", \"progbits\", .stapsdt.base, comdat",
+                    ".pushsection .stapsdt.base, \"aGR\", \"progbits\", .stapsdt.base, comdat",
                     ".weak _.stapsdt.base",
                     ".hidden _.stapsdt.base",
                     "_.stapsdt.base: .space 1",

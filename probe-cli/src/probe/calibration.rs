@@ -19,8 +19,10 @@ use crate::report::model::ProbeCost;
 
 /// Marker pairs in one timed run.
 const PAIRS: u32 = 200;
-/// Timed runs, with probes and without in turn.
-const RUNS: usize = 50;
+/// Times that the probes are attached: each costs a third of a second, nearly all of it letting them go.
+const ATTACHMENTS: usize = 5;
+/// Timed runs with probes and without, each time.
+const RUNS: usize = 10;
 /// Calls behind the floor of a pair.
 pub(crate) const FLOOR_CALLS: u32 = 10_000;
 
@@ -81,14 +83,13 @@ fn markers() -> Result<MarkerCosts, Refusal> {
     let own = Path::new("/proc/self/exe");
     let mut added_ns = Vec::new();
     let mut intervals_ns = Vec::new();
-    // One attachment for all runs would put all idle runs at one end of the time; attaching takes milliseconds.
-    for _ in 0..RUNS {
-        let idle_ns = run_pairs();
+    for _ in 0..ATTACHMENTS {
+        let idle_ns: Vec<_> = (0..RUNS).map(|_| run_pairs()).collect();
         let mut markers = Markers::attach(own)?;
-        let probed_ns = run_pairs();
-        let events = markers.drain();
-        intervals_ns.extend(events.iter().map(|event| event.elapsed_ns));
-        added_ns.push(probed_ns.saturating_sub(idle_ns) / u64::from(2 * PAIRS));
+        let probed_ns: Vec<_> = (0..RUNS).map(|_| run_pairs()).collect();
+        intervals_ns.extend(markers.drain().iter().map(|event| event.elapsed_ns));
+        let added = idle_ns.iter().zip(probed_ns).map(|(idle, probed)| probed.saturating_sub(*idle));
+        added_ns.extend(added.map(|pairs_ns| pairs_ns / u64::from(2 * PAIRS)));
     }
     Ok((of_samples(added_ns), of_samples(intervals_ns)))
 }
