@@ -203,7 +203,7 @@ impl Nulls<'_> {
             reasons.push(format!("all {} pairs were dropped, most since {rule}", self.pairs.total));
         } else if self.launches < MIN_LAUNCHES {
             reasons.push(format!(
-                "no interval: {} launches with samples, and fewer than {MIN_LAUNCHES} cannot give one of 95 %",
+                "no interval: samples from {} of the {MIN_LAUNCHES} launches that it needs at least",
                 self.launches
             ));
         }

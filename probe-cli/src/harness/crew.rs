@@ -95,7 +95,7 @@ pub fn with_crew<T>(
     };
     thread::scope(|scope| {
         // Dropped on every way out, also by a panic in a reset: the crew must not wait for ever.
-        let mut crew = Crew { shared: &shared, run_delay: None, steal: Steal::of(cpus) };
+        let mut crew = Crew { shared: &shared, run_delay: None, steal: None };
         for task in 1..cpus.len() {
             thread::Builder::new()
                 .name(format!("task-{task}"))
@@ -108,6 +108,7 @@ pub fn with_crew<T>(
         crew.run_delay = shared.settle(0);
         shared.barrier.wait();
         shared.outcomes()?;
+        crew.steal = Steal::of(cpus);
         inside(&mut crew)
     })
 }

@@ -18,6 +18,7 @@ use super::markers::BatchSource;
 use super::options::Options;
 use super::record::{LaunchRecord, LaunchSpec};
 use crate::experiment::Experiment;
+use crate::sys::affinity;
 
 /// The hidden subcommand that a launch is started with.
 pub const SUBCOMMAND: &str = "launch";
@@ -64,6 +65,18 @@ pub enum RunError {
     NoCpu {
         /// The experiment.
         experiment: String,
+    },
+    /// A CPU that this process may not use.
+    #[error(
+        "{experiment} cannot use CPU {cpu}: this process may run on {allowed:?} (--cpus, taskset, cpuset)"
+    )]
+    Cpu {
+        /// The experiment.
+        experiment: String,
+        /// The CPU asked for.
+        cpu: usize,
+        /// Those that are allowed.
+        allowed: Vec<usize>,
     },
     /// `--threads` leaves nothing.
     #[error("{experiment} has no case with {threads:?} tasks; it has cases with {available:?}")]
@@ -226,6 +239,11 @@ fn check_work(
     let name = || experiment.claim().experiment.clone();
     if options.cpus.is_empty() {
         return Err(RunError::NoCpu { experiment: name() });
+    }
+    // Where the kernel does not tell, the launch will find out.
+    let allowed = affinity::allowed().unwrap_or_else(|_| options.cpus.clone());
+    if let Some(&cpu) = options.cpus.iter().find(|cpu| !allowed.contains(cpu)) {
+        return Err(RunError::Cpu { experiment: name(), cpu, allowed });
     }
     let cases = experiment.cases(options.cpus.len());
     let wanted = |tasks: usize| options.threads.as_ref().is_none_or(|threads| threads.contains(&tasks));
