@@ -13,6 +13,7 @@ use probe_cli::harness::clock::Clock;
 use probe_cli::harness::crew::CrewError;
 use probe_cli::harness::drops::{RULES, Surroundings, first_broken};
 use probe_cli::harness::launch::{LaunchError, run_launch, serve, slots, task_cpus};
+use probe_cli::harness::markers::BatchSource;
 use probe_cli::harness::options::Options;
 use probe_cli::harness::plan::{SlotOrder, shuffled};
 use probe_cli::harness::record::{Batch, CaseRecord, LaunchRecord, LaunchSpec, TaskRecord};
@@ -281,6 +282,8 @@ fn orders_and_records_travel_as_json() {
     assert!(matches!(refused(&serde_json::to_vec(&beyond).unwrap()), LaunchError::Case { case: 9, .. }));
     let nowhere = LaunchSpec { cpus: Vec::new(), ..spec(1) };
     assert!(matches!(refused(&serde_json::to_vec(&nowhere).unwrap()), LaunchError::NoCpu));
+    let orphan = LaunchSpec { parent: Some(u32::MAX), ..spec(1) };
+    assert!(matches!(refused(&serde_json::to_vec(&orphan).unwrap()), LaunchError::Orphaned));
     for cpu in [usize::MAX, 1023] {
         let beyond = LaunchSpec { cpus: vec![0, cpu], cases: vec![1], ..spec(1) };
         let error = refused(&serde_json::to_vec(&beyond).unwrap());
@@ -762,4 +765,73 @@ fn a_program_that_is_not_there_is_named() {
     let launcher = Launcher { program: "/nowhere/at-all".into(), arguments: Vec::new() };
     let error = run_with(&launcher, &options(1, 1), stop).unwrap_err();
     assert!(error.to_string().contains("/nowhere/at-all"), "{error}");
+}
+
+/// Events that a probe might have sent: those of one batch with each look, and two that got lost.
+struct Fake(u16);
+
+impl BatchSource for Fake {
+    fn drain(&mut self) -> Vec<BatchEvent> {
+        self.0 += 1;
+        let key = BatchKey { experiment: 3, case: 0, slot: 0, launch: 0, block: self.0 };
+        vec![BatchEvent { key: key.to_raw(), start_ns: 0, elapsed_ns: 1, cpu: 0, tid: 1 }]
+    }
+
+    fn lost(&self) -> u64 {
+        if self.0 == 0 { 5 } else { 7 }
+    }
+}
+
+/// Where the child of the test below finds its orders, and where it leaves its record: the test runner writes
+/// words of its own to stdout.
+const FOLDER: &str = "TOY_LAUNCH_FOLDER";
+
+#[test]
+#[ignore = "started by the test of fresh processes, as its child"]
+fn child() {
+    let Some(folder) = std::env::var_os(FOLDER).map(PathBuf::from) else { return };
+    let orders = std::fs::read(folder.join("orders")).unwrap();
+    // Between the harness and this process there is a shell.
+    let mut spec: LaunchSpec = serde_json::from_slice(&orders).unwrap();
+    spec.parent = spec.parent.map(|_| std::os::unix::process::parent_id());
+    let orders = serde_json::to_vec(&spec).unwrap();
+    let record = std::fs::File::create(folder.join("record")).unwrap();
+    serve(&[&Toy::default()], &orders[..], record).unwrap();
+}
+
+#[test]
+fn fresh_processes_are_measured_and_assessed() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = format!(
+        "cat > {folder}/orders && {FOLDER}={folder} {program} --exact child --ignored >{folder}/words && cat {folder}/record",
+        folder = folder.path().display(),
+        program = std::env::current_exe().unwrap().display(),
+    );
+    let options = Options { seed: 9, ..Options::quick(9).unwrap() };
+    let cpus = options.cpus.len();
+    let (_keep, stop) = watch::channel(false);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    let (toy, mut fake) = (Toy::default(), Fake(0));
+    let launcher = script(&text);
+    let mut silent = |_| ();
+    let run = run_as(&launcher, &toy, 3, &options, Some(&mut fake), stop, &mut silent);
+    let measured = runtime.block_on(run).unwrap();
+
+    assert_eq!((measured.launches.len(), measured.interrupted, measured.events_lost), (5, false, 2));
+    assert_eq!(measured.events.as_ref().map(Vec::len), Some(usize::from(fake.0)));
+    let orders = |case| -> Vec<Vec<usize>> {
+        let records = measured.launches.iter().flat_map(|launch| &launch.cases);
+        let records = records.filter(|record: &&CaseRecord| record.case == case);
+        records.map(|record| record.batches.iter().map(|batch| batch.slot).collect()).collect()
+    };
+    let distinct: std::collections::BTreeSet<Vec<usize>> = orders(0).into_iter().collect();
+    assert!(distinct.len() > 1, "every launch has an order of its own");
+
+    let report = assess(&toy, &measured, &options, cpus);
+    assert_eq!((report.cases.len(), report.variants.len(), report.locks.len()), (2, 8, 2));
+    // Each launch adds one wait of the toy's made-up lock.
+    assert!(report.locks.iter().all(|lock| lock.n == 5));
+    for row in report.variants.iter().filter(|row| row.available) {
+        assert_eq!(row.samples.iter().map(Vec::len).collect::<Vec<_>>(), [5; 5]);
+    }
 }

@@ -16,6 +16,7 @@ pub mod options;
 mod placement;
 pub mod plan;
 pub mod record;
+mod rows;
 pub mod run;
 mod samples;
 mod witness;
