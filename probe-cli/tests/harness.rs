@@ -20,6 +20,7 @@ use probe_cli::harness::record::{Batch, CaseRecord, LaunchRecord, LaunchSpec, Ta
 use probe_cli::harness::run::{Launcher, Measured, RunError, run_as};
 use probe_cli::report::model::{ClaimVerdict, ExperimentReport, Mechanism, VariantRow};
 use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
 use tokio::sync::watch;
 
 // ---- The toy ----
@@ -169,9 +170,20 @@ impl Workload for Steps {
     }
 }
 
+/// The same inputs every time: a run that fails fails again.
+fn repeatable() -> ProptestConfig {
+    ProptestConfig {
+        rng_seed: RngSeed::Fixed(42),
+        failure_persistence: None,
+        ..ProptestConfig::with_cases(64)
+    }
+}
+
 // ---- Order ----
 
 proptest! {
+    #![proptest_config(repeatable())]
+
     #[test]
     fn every_slot_runs_once_a_block_and_once_at_every_position(
         count in 1..12_usize, seed: u64, case in 0..4_usize, launches in 1..6_u16, blocks in 1..12_u16,
@@ -593,6 +605,12 @@ fn unequal_work_is_not_timed_and_more_tasks_than_cpus_are_labelled() {
     assert!(report.cases[1].oversubscribed);
     assert_eq!(together[0].unit, "ns per step, all tasks together");
     assert!(!assess(&Toy::default(), &measured, &options(5, 5), 2).cases[1].oversubscribed);
+
+    // The case that judges the mechanism.
+    measured.checks.insert(0, Err("half is not half".into()));
+    let report = assessed(&measured);
+    assert_eq!((report.verdict.mechanism, report.verdict.implied_share), (Mechanism::Inconclusive, None));
+    assert!(report.verdict.why.contains("half is not half"), "{}", report.verdict.why);
 }
 
 #[test]
@@ -638,7 +656,7 @@ fn lock_times_are_merged_over_launches_and_shown_in_ns() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(32))]
+    #![proptest_config(repeatable())]
 
     #[test]
     fn no_record_makes_the_report_unreadable(

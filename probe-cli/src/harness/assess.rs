@@ -76,6 +76,8 @@ pub(super) struct AssessedCase {
     pub(super) case: Case,
     pub(super) samples: CaseSamples,
     pub(super) report: CaseReport,
+    /// How the variants differ, if they do not do the same work.
+    pub(super) difference: Option<String>,
     /// Share of the A/A pairs that were dropped.
     pub(super) floor_drop_rate: f64,
     rows: Vec<VariantRow>,
@@ -116,7 +118,8 @@ fn assess_case(run: &Run<'_>, index: usize, case: Case, check: &Result<String, S
     };
     let situation = Situation { index, case: &case, samples: &samples, check, oversubscribed };
     let rows = (0..case.variants.len()).map(|variant| row(run, &situation, variant)).collect();
-    AssessedCase { index, floor_drop_rate: floor_pairs.drop_rate(), case, samples, report, rows }
+    let difference = check.as_ref().err().cloned();
+    AssessedCase { index, difference, floor_drop_rate: floor_pairs.drop_rate(), case, samples, report, rows }
 }
 
 fn effects(experiment: &dyn Experiment, found: &AssessedCase, seed: u64) -> Vec<Effect> {

@@ -5,6 +5,8 @@
 //! [`assess`](mod@assess) turns the rest into the rows and verdicts of the report.
 
 pub mod assess;
+mod barrier;
+mod child;
 pub mod clock;
 pub mod crew;
 pub mod drops;
