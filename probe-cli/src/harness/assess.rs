@@ -2,23 +2,22 @@
 
 use std::collections::BTreeMap;
 
-use probe_abi::batch::{BatchEvent, BatchKey};
+use probe_abi::batch::BatchEvent;
 
 use super::clock::Clock;
 use super::drops::RULES;
 use super::judge;
 use super::options::Options;
+use super::rows::{Situation, row};
 use super::run::Measured;
 use super::samples::{CaseSamples, Pairs};
 use crate::claim::{Claim, Figure, Mail};
 use crate::experiment::{Case, Experiment};
 use crate::report::model::{
-    CaseReport, ClaimReport, Effect, ExperimentReport, KernelTime, LockRow, NoiseFloor, Quantiles, VariantRow,
+    CaseReport, ClaimReport, Effect, ExperimentReport, LockRow, NoiseFloor, Quantiles, Ratio, VariantRow,
 };
-use crate::stats::bootstrap::{self, MIN_LAUNCHES};
 use crate::stats::effect::main_effect;
 use crate::stats::histogram::Histogram;
-use crate::stats::quantile::mad;
 use crate::stats::ratio::{paired_logs, ratio};
 use crate::stats::rng::Rng;
 
@@ -34,7 +33,15 @@ pub fn assess(
     cpus: usize,
 ) -> ExperimentReport {
     let claim = experiment.claim();
-    let assessed = assess_cases(experiment, measured, options, cpus);
+    let by_key =
+        |events: &Vec<BatchEvent>| events.iter().map(|event| (event.key, event.elapsed_ns)).collect();
+    let run = Run { measured, options, cpus, probe: measured.events.as_ref().map(by_key) };
+    let assessed: Vec<AssessedCase> = experiment
+        .cases(cpus)
+        .into_iter()
+        .enumerate()
+        .filter_map(|(index, case)| Some(assess_case(&run, index, case, measured.checks.get(&index)?)))
+        .collect();
     let verdict = judge::verdicts(claim, &assessed, options, &measured.clock, cpus);
     let mechanism_case = assessed.iter().find(|found| found.case.name == claim.mechanism.case);
     ExperimentReport {
@@ -52,6 +59,16 @@ pub fn assess(
     }
 }
 
+/// What all cases of a run share.
+#[derive(Debug)]
+pub(super) struct Run<'a> {
+    pub(super) measured: &'a Measured,
+    pub(super) options: &'a Options,
+    pub(super) cpus: usize,
+    /// The probe's intervals in ns by batch key; none without markers.
+    pub(super) probe: Option<BTreeMap<u64, u64>>,
+}
+
 /// A case with everything that was found out about it.
 #[derive(Debug)]
 pub(super) struct AssessedCase {
@@ -59,34 +76,15 @@ pub(super) struct AssessedCase {
     pub(super) case: Case,
     pub(super) samples: CaseSamples,
     pub(super) report: CaseReport,
+    /// How the variants differ, if they do not do the same work.
+    pub(super) difference: Option<String>,
     /// Share of the A/A pairs that were dropped.
     pub(super) floor_drop_rate: f64,
     rows: Vec<VariantRow>,
 }
 
-fn assess_cases(
-    experiment: &dyn Experiment,
-    measured: &Measured,
-    options: &Options,
-    cpus: usize,
-) -> Vec<AssessedCase> {
-    let cases = experiment.cases(cpus).into_iter().enumerate();
-    cases
-        .filter_map(|(index, case)| {
-            let check = measured.checks.get(&index)?;
-            Some(assess_case(measured, options, cpus, index, case, check))
-        })
-        .collect()
-}
-
-fn assess_case(
-    measured: &Measured,
-    options: &Options,
-    cpus: usize,
-    index: usize,
-    case: Case,
-    check: &Result<String, String>,
-) -> AssessedCase {
+fn assess_case(run: &Run<'_>, index: usize, case: Case, check: &Result<String, String>) -> AssessedCase {
+    let Run { measured, options, cpus, .. } = *run;
     let oversubscribed = case.tasks > cpus;
     let samples = CaseSamples::new(measured, index, &case, oversubscribed, options.blocks);
     let second_turn = case.variants.len();
@@ -118,135 +116,10 @@ fn assess_case(
         drops,
         huge_page_bytes: samples.huge_page_bytes,
     };
-    let rows = (0..case.variants.len())
-        .map(|variant| row(measured, options, index, &case, &samples, variant, check, oversubscribed))
-        .collect();
-    AssessedCase { index, floor_drop_rate: floor_pairs.drop_rate(), case, samples, report, rows }
-}
-
-#[expect(clippy::too_many_arguments, reason = "a row draws on everything that is known about its case")]
-fn row(
-    measured: &Measured,
-    options: &Options,
-    index: usize,
-    case: &Case,
-    samples: &CaseSamples,
-    variant: usize,
-    check: &Result<String, String>,
-    oversubscribed: bool,
-) -> VariantRow {
-    let info = &case.variants[variant];
-    let baseline_runs = case.variants[0].unavailable.is_none();
-    let pairs = if baseline_runs { samples.pairs(variant, 0) } else { samples.alone(variant) };
-    let kept = launches_of(&pairs);
-    let estimate = bootstrap::estimate(&kept, &mut stream(options.seed, index, variant, MEDIAN));
-    let ratio =
-        baseline_runs.then(|| pair_ratio(&pairs, &mut stream(options.seed, index, variant, RATIO))).flatten();
-    let kernel = kernel_time(measured, index, variant, samples);
-    let reason = Nulls {
-        unavailable: info.unavailable.is_some(),
-        check_failed: check.is_err(),
-        pairs: &pairs,
-        launches: estimate.map_or(0, |estimate| estimate.launches),
-        baseline_runs,
-        kernel_missing: measured.events.is_some() && kernel.is_none(),
-    }
-    .in_words();
-    let together = if case.tasks > 1 { ", all tasks together" } else { "" };
-    VariantRow {
-        case: case.name.clone(),
-        name: info.name.clone(),
-        summary: info.summary.clone(),
-        available: info.unavailable.is_none(),
-        unavailable: info.unavailable.clone(),
-        named: info.named,
-        threads: case.tasks as u32,
-        oversubscribed,
-        unit: format!("ns per {}{together}", case.operation),
-        median: estimate.map(|estimate| estimate.value),
-        mad: mad(&bootstrap::launch_medians(&kept)),
-        ci95: estimate.and_then(|estimate| estimate.ci95),
-        ratio_to_baseline: ratio,
-        dropped_pairs: pairs.dropped(),
-        samples: pairs.ours,
-        work_check: match check {
-            Ok(compared) => compared.clone(),
-            Err(difference) => format!("failed: {difference}"),
-        },
-        kernel,
-        reason,
-    }
-}
-
-/// Why something in a row is null.
-struct Nulls<'a> {
-    unavailable: bool,
-    check_failed: bool,
-    pairs: &'a Pairs,
-    launches: usize,
-    baseline_runs: bool,
-    kernel_missing: bool,
-}
-
-impl Nulls<'_> {
-    fn in_words(&self) -> Option<String> {
-        let mut reasons = Vec::new();
-        if self.unavailable {
-            reasons.push("not available here".to_owned());
-        } else if self.check_failed {
-            reasons.push("not timed: the variants do not do the same work".to_owned());
-        } else if self.pairs.total == 0 {
-            reasons.push("not timed: no launch came to its end".to_owned());
-        } else if self.launches == 0 {
-            let worst = RULES.iter().zip(&self.pairs.dropped_by).max_by_key(|&(_, &count)| count);
-            let rule = worst.map_or("", |(rule, _)| rule.meaning);
-            reasons.push(format!("all {} pairs were dropped, most since {rule}", self.pairs.total));
-        } else if self.launches < MIN_LAUNCHES {
-            reasons.push(format!(
-                "no interval: {} launches with samples, and fewer than {MIN_LAUNCHES} cannot give one of 95 %",
-                self.launches
-            ));
-        }
-        if !self.baseline_runs && !self.unavailable {
-            reasons.push("no ratio: the baseline is not available here".to_owned());
-        }
-        if self.kernel_missing && self.pairs.total > 0 {
-            reasons.push("no kernel time: no batch of this row that counts came from the probe".to_owned());
-        }
-        (!reasons.is_empty()).then(|| reasons.join("; "))
-    }
-}
-
-/// The probe's view of a variant's batches; `None` without markers, or if none of its batches that count came.
-fn kernel_time(
-    measured: &Measured,
-    case: usize,
-    variant: usize,
-    samples: &CaseSamples,
-) -> Option<KernelTime> {
-    let events: BTreeMap<u64, &BatchEvent> =
-        measured.events.as_ref()?.iter().map(|event| (event.key, event)).collect();
-    let (mut n, mut lost) = (0, 0);
-    let mut launches = vec![Vec::new(); measured.launches.len()];
-    for (launch, block, cell) in samples.batches(variant) {
-        let key = BatchKey {
-            experiment: measured.index,
-            case: case as u8,
-            slot: variant as u16,
-            launch: measured.launches[launch].launch,
-            block: block as u16,
-        };
-        let Some(event) = events.get(&key.to_raw()) else {
-            lost += 1;
-            continue;
-        };
-        n += 1;
-        if cell.broken.is_none() && cell.operations > 0 {
-            launches[launch].push(event.elapsed_ns as f64 / cell.operations as f64);
-        }
-    }
-    let median = crate::stats::quantile::median(&bootstrap::launch_medians(&launches))?;
-    Some(KernelTime { median, n, lost })
+    let situation = Situation { index, case: &case, samples: &samples, check, oversubscribed };
+    let rows = (0..case.variants.len()).map(|variant| row(run, &situation, variant)).collect();
+    let difference = check.as_ref().err().cloned();
+    AssessedCase { index, difference, floor_drop_rate: floor_pairs.drop_rate(), case, samples, report, rows }
 }
 
 fn effects(experiment: &dyn Experiment, found: &AssessedCase, seed: u64) -> Vec<Effect> {
@@ -328,12 +201,8 @@ fn buckets(ticks: &Histogram, clock: &Clock) -> Vec<[u64; 3]> {
     found
 }
 
-/// The kept samples, launch by launch.
-fn launches_of(pairs: &Pairs) -> Vec<Vec<f64>> {
-    pairs.ours.iter().map(|blocks| blocks.iter().copied().flatten().collect()).collect()
-}
-
-pub(super) fn pair_ratio(pairs: &Pairs, rng: &mut Rng) -> Option<crate::report::model::Ratio> {
+/// The ratio of paired slots.
+pub(super) fn pair_ratio(pairs: &Pairs, rng: &mut Rng) -> Option<Ratio> {
     ratio(&paired_logs(&pairs.ours, &pairs.theirs), rng)
 }
 
@@ -343,7 +212,7 @@ pub(super) fn stream(seed: u64, case: usize, slot: usize, purpose: u64) -> Rng {
 }
 
 /// Purposes of random streams, so that no two draw the same numbers.
-const MEDIAN: u64 = 16;
+pub(super) const MEDIAN: u64 = 16;
 pub(super) const RATIO: u64 = 17;
 const FLOOR: u64 = 18;
 const EFFECT: u64 = 19;

@@ -5,9 +5,8 @@
 //! a task still at work. *Done*: all records are written. The markers of task 0 lie outside start and finish,
 //! so the probe's cost is outside every reading of the clock.
 
-use std::hint;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError, RwLock};
 use std::thread;
 
@@ -15,6 +14,7 @@ use nix::errno::Errno;
 use probe_abi::batch::BatchKey;
 use probe_abi::site;
 
+use super::barrier::SpinBarrier;
 use super::record::{Batch, TaskRecord};
 use super::{clock, placement, witness};
 use crate::experiment::Workload;
@@ -95,7 +95,7 @@ pub fn with_crew<T>(
     };
     thread::scope(|scope| {
         // Dropped on every way out, also by a panic in a reset: the crew must not wait for ever.
-        let mut crew = Crew { shared: &shared, run_delay: None, steal: Steal::of(cpus) };
+        let mut crew = Crew { shared: &shared, run_delay: None, steal: None };
         for task in 1..cpus.len() {
             thread::Builder::new()
                 .name(format!("task-{task}"))
@@ -108,6 +108,7 @@ pub fn with_crew<T>(
         crew.run_delay = shared.settle(0);
         shared.barrier.wait();
         shared.outcomes()?;
+        crew.steal = Steal::of(cpus);
         inside(&mut crew)
     })
 }
@@ -279,54 +280,5 @@ struct Counters {
 impl Counters {
     fn read(run_delay: Option<&RunDelay>) -> Result<Self, Errno> {
         Ok(Self { usage: ThreadUsage::now()?, run_delay_ns: run_delay.and_then(RunDelay::read_ns) })
-    }
-}
-
-/// A barrier that wakes its threads within a cache miss, for parties that own their CPUs; those that do not,
-/// yield after a while.
-#[repr(align(128))]
-struct SpinBarrier {
-    parties: usize,
-    arrived: AtomicUsize,
-    generation: AtomicUsize,
-    abandoned: AtomicBool,
-}
-
-/// Turns before a waiting thread offers its CPU to others: some tens of microseconds.
-const SPINS: u32 = 2000;
-
-impl SpinBarrier {
-    const fn new(parties: usize) -> Self {
-        Self {
-            parties,
-            arrived: AtomicUsize::new(0),
-            generation: AtomicUsize::new(0),
-            abandoned: AtomicBool::new(false),
-        }
-    }
-
-    /// Waits for all parties; false if the barrier was abandoned meanwhile.
-    fn wait(&self) -> bool {
-        let generation = self.generation.load(Ordering::Acquire);
-        if self.arrived.fetch_add(1, Ordering::AcqRel) + 1 == self.parties {
-            // Nobody arrives for the next generation before it is announced.
-            self.arrived.store(0, Ordering::Relaxed);
-            self.generation.store(generation.wrapping_add(1), Ordering::Release);
-            return true;
-        }
-        let mut spins = 0;
-        while self.generation.load(Ordering::Acquire) == generation {
-            if self.abandoned.load(Ordering::Acquire) {
-                return false;
-            }
-            spins += 1;
-            if spins < SPINS { hint::spin_loop() } else { thread::yield_now() }
-        }
-        true
-    }
-
-    /// Releases all that wait, now and later.
-    fn abandon(&self) {
-        self.abandoned.store(true, Ordering::Release);
     }
 }

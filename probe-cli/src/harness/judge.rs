@@ -18,7 +18,9 @@ pub(super) fn verdicts(
 ) -> VerdictReport {
     let (mechanism, measured, mechanism_why) = judge_mechanism(claim, cases, options, clock, cpus);
     let (claimed, claim_why) = judge_claim(claim, cases, options, clock, cpus);
-    let share = measured.and_then(|component| headline_share(claim, component));
+    // A ratio that says nothing about the mechanism says nothing about its share either.
+    let judged = measured.filter(|_| mechanism != Mechanism::Inconclusive);
+    let share = judged.and_then(|component| headline_share(claim, component));
     let mut why = format!(
         "mechanism {}: {mechanism_why}. Claim {}: {claim_why}.",
         name(mechanism),
@@ -47,7 +49,7 @@ fn judge_mechanism(
     let test = &claim.mechanism;
     let evidence = match find(cases, &test.case, &test.baseline, &test.candidate) {
         Ok(rows) => weigh(rows, options, clock),
-        Err(missing) => return (Mechanism::Inconclusive, None, missing),
+        Err(missing) => return (Mechanism::Inconclusive, None, format!("missing: {missing}")),
     };
     if cpus < test.min_cpus as usize {
         let why = format!("needs {} CPUs, and this run uses {cpus}", test.min_cpus);
@@ -126,14 +128,17 @@ fn find<'a>(
     candidate: &str,
 ) -> Result<Rows<'a>, String> {
     let Some(found) = cases.iter().find(|found| found.case.name == case) else {
-        return Err(format!("the case {case} was not run"));
+        return Err(format!("the case {case}, which was not run"));
     };
+    if let Some(difference) = &found.difference {
+        return Err(format!("equal work in {case}: {difference}"));
+    }
     let variant = |name: &str| {
         let Some(index) = found.case.variants.iter().position(|variant| variant.name == name) else {
-            return Err(format!("the case {case} has no variant {name}"));
+            return Err(format!("a variant {name} in {case}"));
         };
         match &found.case.variants[index].unavailable {
-            Some(reason) => Err(format!("{name} is not available here: {reason}")),
+            Some(reason) => Err(format!("{name}, which is not available here ({reason})")),
             None => Ok(index),
         }
     };

@@ -5,7 +5,7 @@ use std::sync::{PoisonError, RwLock};
 use super::crew::{CrewError, Shared, with_crew};
 use crate::experiment::{Case, Experiment, LockTimes};
 
-/// Batches of each workload; the first warms up like all others, since rare long waits are of interest.
+/// Batches of each workload. None is a warm-up: the long waits of a first batch are waits too.
 const BATCHES: usize = 3;
 
 /// Lock times of every variant whose experiment offers a workload for them.

@@ -5,6 +5,8 @@
 //! [`assess`](mod@assess) turns the rest into the rows and verdicts of the report.
 
 pub mod assess;
+mod barrier;
+mod child;
 pub mod clock;
 pub mod crew;
 pub mod drops;
@@ -16,6 +18,7 @@ pub mod options;
 mod placement;
 pub mod plan;
 pub mod record;
+mod rows;
 pub mod run;
 mod samples;
 mod witness;

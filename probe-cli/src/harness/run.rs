@@ -3,30 +3,27 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::future;
-use std::io::{self, Read, Write};
-use std::os::unix::process::CommandExt;
+use std::io;
 use std::path::PathBuf;
-use std::process::{Child, Command, ExitStatus, Stdio};
-use std::thread::{self, JoinHandle};
+use std::process::ExitStatus;
 use std::time::Duration;
 
 use probe_abi::batch::BatchEvent;
 use tokio::sync::watch;
 
+use super::child::Launch;
 use super::clock::Clock;
 use super::markers::BatchSource;
 use super::options::Options;
 use super::record::{LaunchRecord, LaunchSpec};
 use crate::experiment::Experiment;
+use crate::sys::affinity;
 
 /// The hidden subcommand that a launch is started with.
 pub const SUBCOMMAND: &str = "launch";
 
 /// How often the markers' events are fetched, and how late the end of a launch may be seen.
 const POLL: Duration = Duration::from_millis(20);
-
-/// Bytes of a failed launch's stderr that its error shows.
-const TAIL: usize = 2000;
 
 /// Everything that was measured of one experiment, before any statistics.
 #[derive(Clone, Debug)]
@@ -64,6 +61,18 @@ pub enum RunError {
     NoCpu {
         /// The experiment.
         experiment: String,
+    },
+    /// A CPU that this process may not use.
+    #[error(
+        "{experiment} cannot use CPU {cpu}: this process may run on {allowed:?} (--cpus, taskset, cpuset)"
+    )]
+    Cpu {
+        /// The experiment.
+        experiment: String,
+        /// The CPU asked for.
+        cpu: usize,
+        /// Those that are allowed.
+        allowed: Vec<usize>,
     },
     /// `--threads` leaves nothing.
     #[error("{experiment} has no case with {threads:?} tasks; it has cases with {available:?}")]
@@ -227,6 +236,11 @@ fn check_work(
     if options.cpus.is_empty() {
         return Err(RunError::NoCpu { experiment: name() });
     }
+    // Where the kernel does not tell, the launch will find out.
+    let allowed = affinity::allowed().unwrap_or_else(|_| options.cpus.clone());
+    if let Some(&cpu) = options.cpus.iter().find(|cpu| !allowed.contains(cpu)) {
+        return Err(RunError::Cpu { experiment: name(), cpu, allowed });
+    }
     let cases = experiment.cases(options.cpus.len());
     let wanted = |tasks: usize| options.threads.as_ref().is_none_or(|threads| threads.contains(&tasks));
     let checks: BTreeMap<_, _> = cases
@@ -256,104 +270,5 @@ fn collect(measured: &mut Measured, markers: &mut Option<&mut dyn BatchSource>) 
 async fn stopped(stop: &mut watch::Receiver<bool>) {
     if stop.wait_for(|&stop| stop).await.is_err() {
         future::pending::<()>().await;
-    }
-}
-
-/// A launch under way. Dropped before its end, it is ended.
-struct Launch {
-    child: Child,
-    program: PathBuf,
-    experiment: String,
-    number: u16,
-    stdout: Option<JoinHandle<Vec<u8>>>,
-    stderr: Option<JoinHandle<Vec<u8>>>,
-}
-
-impl Launch {
-    fn start(launcher: &Launcher, spec: LaunchSpec) -> Result<Self, RunError> {
-        let failed = |source: io::Error| RunError::Start {
-            experiment: spec.experiment.clone(),
-            launch: spec.launch,
-            program: launcher.program.clone(),
-            source,
-        };
-        let mut child = Command::new(&launcher.program)
-            .args(&launcher.arguments)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            // Ctrl-C on the terminal is for the parent alone, which then decides.
-            .process_group(0)
-            .spawn()
-            .map_err(failed)?;
-        let orders = serde_json::to_vec(&spec).map_err(|error| failed(error.into()))?;
-        let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
-        let launch = Self {
-            child,
-            program: launcher.program.clone(),
-            experiment: spec.experiment.clone(),
-            number: spec.launch,
-            stdout: stdout.map(|mut pipe| {
-                thread::spawn(move || {
-                    let mut all = Vec::new();
-                    // A pipe that breaks ends the record, which then cannot be read: told there.
-                    let _ = pipe.read_to_end(&mut all);
-                    all
-                })
-            }),
-            stderr: stderr.map(|pipe| thread::spawn(move || pass_on(pipe))),
-        };
-        // Dropping the pipe ends the orders. A launch that does not read them says why by its exit status.
-        match stdin.map_or(Ok(()), |mut stdin| stdin.write_all(&orders)) {
-            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(failed(error)),
-            _ => Ok(launch),
-        }
-    }
-
-    fn poll(&mut self) -> Result<Option<ExitStatus>, RunError> {
-        self.child.try_wait().map_err(|source| RunError::Start {
-            experiment: self.experiment.clone(),
-            launch: self.number,
-            program: self.program.clone(),
-            source,
-        })
-    }
-
-    fn record(mut self, status: ExitStatus) -> Result<LaunchRecord, RunError> {
-        let join = |thread: Option<JoinHandle<Vec<u8>>>| thread.and_then(|thread| thread.join().ok());
-        let stdout = join(self.stdout.take()).unwrap_or_default();
-        let stderr = join(self.stderr.take()).unwrap_or_default();
-        let (experiment, launch) = (self.experiment.clone(), self.number);
-        if !status.success() {
-            let stderr = String::from_utf8_lossy(&stderr).trim().to_owned();
-            return Err(RunError::Failed { experiment, launch, status, stderr });
-        }
-        serde_json::from_slice(&stdout).map_err(|source| RunError::Record { experiment, launch, source })
-    }
-}
-
-impl Drop for Launch {
-    fn drop(&mut self) {
-        // Both fail only for a child that has been waited for.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-/// Copies a launch's stderr to ours as it comes, and returns the end of it.
-fn pass_on(mut from: impl Read) -> Vec<u8> {
-    let (mut tail, mut buffer) = (Vec::new(), [0; 1024]);
-    loop {
-        match from.read(&mut buffer) {
-            Ok(0) => return tail,
-            Ok(len) => {
-                // Nobody may be listening to our stderr, and the tail is kept all the same.
-                let _ = io::stderr().write_all(&buffer[..len]);
-                tail.extend_from_slice(&buffer[..len]);
-                tail.drain(..tail.len().saturating_sub(TAIL));
-            }
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(_) => return tail,
-        }
     }
 }

@@ -54,6 +54,11 @@ impl Pairs {
         self.dropped_by.iter().sum()
     }
 
+    /// The samples of the first that count, launch by launch.
+    pub(super) fn kept(&self) -> Vec<Vec<f64>> {
+        self.ours.iter().map(|blocks| blocks.iter().copied().flatten().collect()).collect()
+    }
+
     /// Share of pairs dropped; 0 if none ran.
     pub(super) fn drop_rate(&self) -> f64 {
         if self.total == 0 { 0.0 } else { self.dropped() as f64 / self.total as f64 }
@@ -129,10 +134,7 @@ impl CaseSamples {
             let (mut our_samples, mut their_samples) = (Vec::new(), Vec::new());
             for (our, their) in ours.iter().zip(theirs) {
                 let pair = our.as_ref().zip(their.as_ref());
-                let broken = pair.and_then(|(our, their)| {
-                    // `None` is less than any rule, so both are asked one by one.
-                    our.broken.into_iter().chain(their.broken).min()
-                });
+                let broken = pair.and_then(|(our, their)| our.broken.into_iter().chain(their.broken).min());
                 pairs.total += u64::from(pair.is_some());
                 if let Some(rule) = broken {
                     pairs.dropped_by[rule] += 1;

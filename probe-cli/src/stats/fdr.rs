@@ -10,7 +10,8 @@ pub fn benjamini_hochberg(p_values: &[f64]) -> Vec<f64> {
     let mut q_values = vec![1.0; p_values.len()];
     let mut smallest = 1.0_f64;
     for (rank, &row) in order.iter().enumerate().rev() {
-        smallest = smallest.min(p_values[row] * p_values.len() as f64 / (rank + 1) as f64);
+        // The factor first: it is at least 1, so that no rounding takes a q-value below its p-value.
+        smallest = smallest.min(p_values[row] * (p_values.len() as f64 / (rank + 1) as f64));
         q_values[row] = smallest;
     }
     q_values

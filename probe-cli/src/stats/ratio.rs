@@ -30,10 +30,13 @@ pub fn paired_logs(variant: &Samples, baseline: &Samples) -> Vec<Vec<f64>> {
 pub fn ratio(logs: &[Vec<f64>], rng: &mut Rng) -> Option<Ratio> {
     let Estimate { value, ci95, .. } = bootstrap::estimate(logs, rng)?;
     let [lo, hi] = ci95?;
-    let ratio = Ratio { value: value.exp(), ci95: [lo.exp(), hi.exp()] };
-    // Logarithms of finite times may still differ by more than the exponent of a double holds.
-    (ratio.ci95[0] > 0.0 && ratio.ci95[1].is_finite()).then_some(ratio)
+    // Logarithms of finite times may differ by more than a double's exponent holds, here or in the inverse.
+    let holds = [lo, hi].iter().all(|log| log.abs() < MAX_LOG);
+    holds.then(|| Ratio { value: value.exp(), ci95: [lo.exp(), hi.exp()] })
 }
+
+/// Below this the exponential of a number and of its negative are both normal doubles.
+const MAX_LOG: f64 = 700.0;
 
 /// The ratio of the inverse quantity: of rates, where `ratio` is of times.
 #[must_use]
@@ -67,5 +70,12 @@ mod tests {
         }
         let back = inverse(found);
         assert!((back.value - 0.5).abs() < 1e-12 && back.ci95[0] <= back.ci95[1]);
+    }
+
+    #[test]
+    fn a_ratio_that_has_no_inverse_is_none() {
+        let (tiny, large) = (vec![vec![Some(1e-308)]; 5], vec![vec![Some(1e300)]; 5]);
+        assert_eq!(ratio(&paired_logs(&tiny, &large), &mut Rng::new(3)), None);
+        assert_eq!(ratio(&paired_logs(&large, &tiny), &mut Rng::new(3)), None);
     }
 }

@@ -1,0 +1,115 @@
+//! A launch as its parent sees it: a child process with orders, a record and last words.
+
+use std::io::{self, Read, Write};
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread::{self, JoinHandle};
+
+use super::record::{LaunchRecord, LaunchSpec};
+use super::run::{Launcher, RunError};
+
+/// Bytes of a failed launch's stderr that its error shows.
+const TAIL: usize = 2000;
+
+/// A launch under way. Dropped before its end, it is ended.
+pub(super) struct Launch {
+    child: Child,
+    program: PathBuf,
+    experiment: String,
+    number: u16,
+    stdout: Option<JoinHandle<Vec<u8>>>,
+    stderr: Option<JoinHandle<Vec<u8>>>,
+}
+
+impl Launch {
+    /// Starts it and hands it its orders.
+    pub(super) fn start(launcher: &Launcher, spec: LaunchSpec) -> Result<Self, RunError> {
+        let failed = |source: io::Error| RunError::Start {
+            experiment: spec.experiment.clone(),
+            launch: spec.launch,
+            program: launcher.program.clone(),
+            source,
+        };
+        let mut child = Command::new(&launcher.program)
+            .args(&launcher.arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            // Ctrl-C on the terminal is for the parent alone, which then decides.
+            .process_group(0)
+            .spawn()
+            .map_err(failed)?;
+        let orders = serde_json::to_vec(&spec).map_err(|error| failed(error.into()))?;
+        let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        let launch = Self {
+            child,
+            program: launcher.program.clone(),
+            experiment: spec.experiment.clone(),
+            number: spec.launch,
+            stdout: stdout.map(|mut pipe| {
+                thread::spawn(move || {
+                    let mut all = Vec::new();
+                    // A pipe that breaks ends the record, which then cannot be read: told there.
+                    let _ = pipe.read_to_end(&mut all);
+                    all
+                })
+            }),
+            stderr: stderr.map(|pipe| thread::spawn(move || pass_on(pipe))),
+        };
+        // Dropping the pipe ends the orders. A launch that does not read them says why by its exit status.
+        match stdin.map_or(Ok(()), |mut stdin| stdin.write_all(&orders)) {
+            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(failed(error)),
+            _ => Ok(launch),
+        }
+    }
+
+    /// How it ended, if it has.
+    pub(super) fn poll(&mut self) -> Result<Option<ExitStatus>, RunError> {
+        self.child.try_wait().map_err(|source| RunError::Start {
+            experiment: self.experiment.clone(),
+            launch: self.number,
+            program: self.program.clone(),
+            source,
+        })
+    }
+
+    /// What it measured, or why it did not; `status` is how it ended.
+    pub(super) fn record(mut self, status: ExitStatus) -> Result<LaunchRecord, RunError> {
+        let join = |thread: Option<JoinHandle<Vec<u8>>>| thread.and_then(|thread| thread.join().ok());
+        let stdout = join(self.stdout.take()).unwrap_or_default();
+        let stderr = join(self.stderr.take()).unwrap_or_default();
+        let (experiment, launch) = (self.experiment.clone(), self.number);
+        if !status.success() {
+            let stderr = String::from_utf8_lossy(&stderr).trim().to_owned();
+            return Err(RunError::Failed { experiment, launch, status, stderr });
+        }
+        serde_json::from_slice(&stdout).map_err(|source| RunError::Record { experiment, launch, source })
+    }
+}
+
+impl Drop for Launch {
+    fn drop(&mut self) {
+        // Both fail only for a child that has been waited for.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Copies a launch's stderr to ours as it comes, and returns the end of it.
+fn pass_on(mut from: impl Read) -> Vec<u8> {
+    let (mut tail, mut buffer) = (Vec::new(), [0; 1024]);
+    loop {
+        match from.read(&mut buffer) {
+            Ok(0) => return tail,
+            Ok(len) => {
+                // Nobody may be listening to our stderr, and the tail is kept all the same.
+                let _ = io::stderr().write_all(&buffer[..len]);
+                tail.extend_from_slice(&buffer[..len]);
+                tail.drain(..tail.len().saturating_sub(TAIL));
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(_) => return tail,
+        }
+    }
+}
