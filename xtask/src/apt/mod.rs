@@ -226,9 +226,13 @@ pub(crate) fn install(packages: &[&str]) -> Result<()> {
             .env("DEBIAN_FRONTEND", "noninteractive");
         process::run(&mut command)
     };
-    // The lists may be missing or too old to find the files.
+    // The lists may be missing or too old to find the files; and one that cannot be fetched may not be needed.
     install().or_else(|_| {
-        process::run(limited(UPDATE_LIMIT, "apt-get").args(["-q", "-q", "update"]))?;
+        if let Err(error) =
+            process::run_quietly(limited(UPDATE_LIMIT, "apt-get").args(["-q", "-q", "update"]))
+        {
+            eprintln!("apt    {error:#}");
+        }
         install()
     })
 }
