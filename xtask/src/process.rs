@@ -110,7 +110,7 @@ fn echo(command: &Command) {
 }
 
 /// The command as a shell would take it, with the variables it sets.
-fn render(command: &Command) -> String {
+pub(crate) fn render(command: &Command) -> String {
     let mut words = Vec::new();
     for (name, value) in command.get_envs() {
         match value {
