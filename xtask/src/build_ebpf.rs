@@ -6,7 +6,7 @@ mod fingerprint;
 
 use std::{env, fs, path::PathBuf};
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, ensure};
 use clap::Args;
 
 use crate::{
@@ -55,6 +55,9 @@ pub(crate) fn build(core: &CoreSource) -> Result<()> {
         eprintln!("ebpf   up to date: target/ebpf/probe-ebpf.o");
         return Ok(());
     }
+
+    let linker = places::tools().join("bin/bpf-linker").is_file() || process::on_path("bpf-linker");
+    ensure!(linker, "there is no bpf-linker; `cargo xtask setup` builds it");
 
     // A folder of its own: the flags would rebuild everything else.
     let build = places::ebpf().join("build");

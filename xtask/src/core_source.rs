@@ -19,7 +19,7 @@ use crate::{
 
 /// The suite of Debian that carries one rust-src package a release of the compiler.
 const SUITE: Suite = Suite::Main("trixie-backports");
-const RUSTUP_LIMIT: Duration = Duration::from_secs(120);
+const RUSTUP_LIMIT: Duration = Duration::from_secs(90);
 
 /// A rung of the ladder that can be asked for by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -99,7 +99,7 @@ pub(crate) fn obtain(forced: Option<Rung>, mut say: impl FnMut(&str)) -> Result<
         }
     }
     Err(anyhow!(
-        "no source of core for rustc {}; with a network `rustup component add rust-src` brings it, \
+        "no source of core for rustc {}; with a network, `rustup component add rust-src` brings it, \
          or Debian's package rust-src {} unpacked to {}",
         compiler.release,
         compiler.release,
@@ -178,7 +178,11 @@ fn is_release(version: &str, release: &str) -> bool {
 
 fn rustup(compiler: &Compiler) -> Result<CoreSource> {
     ensure!(on_path("rustup"), "there is no rustup here");
-    process::run(limited(RUSTUP_LIMIT, "rustup").current_dir(root()).args(["component", "add", "rust-src"]))?;
+    process::run_quietly(limited(RUSTUP_LIMIT, "rustup").current_dir(root()).args([
+        "component",
+        "add",
+        "rust-src",
+    ]))?;
     toolchain(compiler)
         .with_context(|| format!("rustup ended well, but nothing is at {}", compiler.own_library().display()))
 }

@@ -34,6 +34,25 @@ pub(crate) fn run(command: &mut Command) -> Result<()> {
     check(command, status)
 }
 
+/// Runs it without its words; if it fails, the error has the first of them that names one.
+pub(crate) fn run_quietly(command: &mut Command) -> Result<()> {
+    echo(command);
+    let output = command
+        .stdin(Stdio::null())
+        .output()
+        .with_context(|| format!("could not start {}", program(command)))?;
+    let words = String::from_utf8_lossy(&output.stderr);
+    check(command, output.status).with_context(|| reason(&words).to_owned())
+}
+
+/// The line that says why, among those a failing program leaves.
+fn reason(words: &str) -> &str {
+    let names_an_error =
+        |line: &&str| line.starts_with("E: ") || line.to_ascii_lowercase().starts_with("error");
+    let mut lines = words.lines().map(str::trim).filter(|line| !line.is_empty());
+    lines.clone().find(names_an_error).or(lines.next()).unwrap_or("it gave no reason")
+}
+
 /// Its standard output; fails if it fails.
 pub(crate) fn output(command: &mut Command) -> Result<String> {
     echo(command);
@@ -69,15 +88,21 @@ pub(crate) fn on_path(program: &str) -> bool {
 }
 
 fn check(command: &Command, status: ExitStatus) -> Result<()> {
-    if status.code() == Some(TIMED_OUT) && program(command) == "timeout" {
+    if status.code() == Some(TIMED_OUT) && command.get_program() == "timeout" {
         bail!("gave up on it after its time limit: {}", render(command));
     }
     ensure!(status.success(), "{} ended with {status}", program(command));
     Ok(())
 }
 
+/// The program that does the work, which for a limited one is an argument of `timeout`.
 fn program(command: &Command) -> String {
-    command.get_program().to_string_lossy().into_owned()
+    let limited = command.get_args().skip_while(|word| word.as_encoded_bytes().starts_with(b"--")).nth(1);
+    let program = match limited {
+        Some(program) if command.get_program() == "timeout" => program,
+        _ => command.get_program(),
+    };
+    program.to_string_lossy().into_owned()
 }
 
 fn echo(command: &Command) {
@@ -85,7 +110,7 @@ fn echo(command: &Command) {
 }
 
 /// The command as a shell would take it, with the variables it sets.
-fn render(command: &Command) -> String {
+pub(crate) fn render(command: &Command) -> String {
     let mut words = Vec::new();
     for (name, value) in command.get_envs() {
         match value {
@@ -130,6 +155,15 @@ mod tests {
     fn a_limit_ends_what_does_not_end_by_itself() {
         let error = run(limited(Duration::from_secs(1), "sleep").arg("60")).unwrap_err();
         assert!(error.to_string().contains("time limit"), "{error}");
+    }
+
+    #[test]
+    fn a_failure_names_the_program_behind_the_limit_and_its_own_reason() {
+        let script = "echo 'W: old' >&2; echo 'E: no such host' >&2; echo more >&2; exit 3";
+        let error = run_quietly(limited(Duration::from_secs(9), "sh").args(["-c", script])).unwrap_err();
+        assert_eq!(format!("{error:#}"), "E: no such host: sh ended with exit status: 3");
+        assert_eq!(reason("\n  only this\n"), "only this");
+        assert_eq!(reason(""), "it gave no reason");
     }
 
     #[test]

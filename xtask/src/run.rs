@@ -59,8 +59,9 @@ impl Run {
             println!("report  {}", report.display());
         }
         if !geteuid().is_root() {
-            let words: Vec<_> = arguments.iter().map(|word| word.to_string_lossy()).collect();
-            println!("what needs root  sudo {} {}", program.display(), words.join(" "));
+            let mut as_root = Command::new("sudo");
+            as_root.arg(&program).args(&arguments);
+            println!("for what needs root  {}", process::render(&as_root));
         }
         Ok(ExitCode::from(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1)))
     }

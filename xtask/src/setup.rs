@@ -1,6 +1,10 @@
 //! `cargo xtask setup`: what building the eBPF object needs, brought under `target/ebpf`.
 
-use std::{fs, process::Command, time::Duration};
+use std::{
+    fs::{self, File},
+    process::Command,
+    time::Duration,
+};
 
 use anyhow::{Context as _, Result, ensure};
 use clap::Args;
@@ -39,10 +43,22 @@ impl Setup {
 
 /// Makes sure that the object can be built, and says what was found.
 pub(crate) fn set_up(source: Option<Rung>) -> Result<CoreSource> {
+    let _alone = lock()?;
     let core = core_source::obtain(source, |news| say("core source", news))?;
     say("core source", &core.to_string());
     linker()?;
     Ok(core)
+}
+
+/// One set-up at a time; the lock goes with the process, however that ends.
+fn lock() -> Result<File> {
+    fs::create_dir_all(places::ebpf())?;
+    let file = File::create(places::ebpf().join("setup.lock"))?;
+    if file.try_lock().is_err() {
+        say("waiting", "another set-up is at work here");
+        file.lock()?;
+    }
+    Ok(file)
 }
 
 fn linker() -> Result<()> {

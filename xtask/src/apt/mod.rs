@@ -14,7 +14,7 @@ use nix::unistd::geteuid;
 
 use crate::process::{self, limited, on_path};
 
-const UPDATE_LIMIT: Duration = Duration::from_secs(120);
+const UPDATE_LIMIT: Duration = Duration::from_secs(90);
 const DOWNLOAD_LIMIT: Duration = Duration::from_secs(300);
 const INSTALL_LIMIT: Duration = Duration::from_secs(600);
 /// Package lists younger than this are used as they are.
@@ -75,7 +75,7 @@ impl Archive {
         if age.and_then(|made| SystemTime::now().duration_since(made).ok()).is_some_and(|age| age < FRESH) {
             return Ok(());
         }
-        process::run(self.apt(limited(UPDATE_LIMIT, "apt-get")).args([
+        process::run_quietly(self.apt(limited(UPDATE_LIMIT, "apt-get")).args([
             "-q",
             "-q",
             "update",
@@ -130,7 +130,7 @@ impl Archive {
         // 'URI' FILE SIZE HASH
         let file =
             listed.split_whitespace().nth(1).with_context(|| format!("apt lists no file for {package}"))?;
-        process::run(
+        process::run_quietly(
             self.apt(limited(DOWNLOAD_LIMIT, "apt-get"))
                 .args(["-q", "-q", "download", package])
                 .current_dir(&folder),
@@ -226,9 +226,13 @@ pub(crate) fn install(packages: &[&str]) -> Result<()> {
             .env("DEBIAN_FRONTEND", "noninteractive");
         process::run(&mut command)
     };
-    // The lists may be missing or too old to find the files.
+    // The lists may be missing or too old to find the files; and one that cannot be fetched may not be needed.
     install().or_else(|_| {
-        process::run(limited(UPDATE_LIMIT, "apt-get").args(["-q", "-q", "update"]))?;
+        if let Err(error) =
+            process::run_quietly(limited(UPDATE_LIMIT, "apt-get").args(["-q", "-q", "update"]))
+        {
+            eprintln!("apt    {error:#}");
+        }
         install()
     })
 }

@@ -45,9 +45,13 @@ pub(super) fn offences(file: &File) -> Vec<Offence> {
     rules.iter().flat_map(|rule| rule(file)).collect()
 }
 
+/// A crate may open with its README instead.
 fn module_docs(file: &File) -> Vec<Offence> {
-    let opens =
-        file.text.lines().next().is_some_and(|line| line.starts_with("//! ") && line.len() > "//! ".len());
+    let says = |line: &str| {
+        line.strip_prefix("//! ").is_some_and(|sentence| !sentence.trim().is_empty())
+            || line.starts_with("#![doc = include_str!(")
+    };
+    let opens = file.text.lines().next().is_some_and(says);
     if opens || !file.path.ends_with(".rs") {
         return Vec::new();
     }
@@ -147,6 +151,7 @@ mod tests {
     #[test]
     fn a_source_file_opens_with_what_it_is_for() {
         assert_eq!(check(module_docs, "a/src/x.rs", "//! What it is for.\n"), 0);
+        assert_eq!(check(module_docs, "a/src/lib.rs", "#![doc = include_str!(\"../README.md\")]\n"), 0);
         assert_eq!(check(module_docs, "a/src/x.rs", "//!\n"), 1);
         assert_eq!(check(module_docs, "a/src/x.rs", "\n//! Late.\n"), 1);
         assert_eq!(check(module_docs, "a/src/x.rs", ""), 1);

@@ -1,5 +1,7 @@
 //! `cargo xtask verify`: the slow checks, one word each.
 
+mod counts;
+
 use std::process::{Command, ExitCode};
 
 use anyhow::Result;
@@ -37,6 +39,8 @@ enum Check {
     Miri,
     /// The libraries' tests under the address sanitizer
     Sanitize,
+    /// Instructions a call of each variant takes, by valgrind; they have to repeat exactly
+    Counts,
 }
 
 enum Outcome {
@@ -75,7 +79,13 @@ impl Check {
         if let Some(what) = self.missing() {
             return Outcome::Missing(what);
         }
-        match process::run(&mut self.command()) {
+        let done = match self {
+            Self::Counts => counts::run(),
+            Self::Loom => process::run(&mut loom()),
+            Self::Miri => process::run(&mut miri()),
+            Self::Sanitize => process::run(&mut sanitize()),
+        };
+        match done {
             Ok(()) => Outcome::Passed,
             Err(error) => Outcome::Failed(error),
         }
@@ -90,35 +100,36 @@ impl Check {
             Self::Sanitize if !cfg!(all(target_arch = "x86_64", target_os = "linux")) => {
                 Some("the sanitizer is set up for x86-64 Linux only")
             }
+            Self::Counts => counts::missing(),
             _ => None,
         }
     }
+}
 
-    /// Each in a folder of its own: its flags would rebuild everything else.
-    fn command(self) -> Command {
-        let mut command = match self {
-            Self::Loom => {
-                // Unoptimised, the models take minutes; and their tests are the only ones that hold under the flag.
-                let mut command = cargo(["test", "--release", "--package=entropy-core", "--test=loom"]);
-                command.env("RUSTFLAGS", "--cfg loom");
-                command
-            }
-            Self::Miri => {
-                let mut command = cargo(["+nightly", "miri", "test", "--lib"]);
-                command.args(LIBRARIES);
-                command
-            }
-            Self::Sanitize => {
-                // A target by name keeps the flag from build scripts and macros, which run without the sanitizer.
-                let mut command = cargo(["test", "--lib", "--tests", "--target", HOST]);
-                command.args(LIBRARIES).env("RUSTC_BOOTSTRAP", "1").env("RUSTFLAGS", "-Zsanitizer=address");
-                command
-            }
-        };
-        let folder = format!("target/verify/{self:?}").to_lowercase();
-        command.env("CARGO_TARGET_DIR", root().join(folder));
-        command
-    }
+/// Unoptimised, the models take minutes; and only they hold under the flag.
+fn loom() -> Command {
+    let mut command = cargo(["test", "--release", "--package=entropy-core", "--test=loom"]);
+    command.env("RUSTFLAGS", "--cfg loom");
+    in_a_folder_of_its_own(command, "loom")
+}
+
+fn miri() -> Command {
+    let mut command = cargo(["+nightly", "miri", "test", "--lib"]);
+    command.args(LIBRARIES);
+    in_a_folder_of_its_own(command, "miri")
+}
+
+/// A target by name keeps the flag from build scripts and macros, which run without the sanitizer.
+fn sanitize() -> Command {
+    let mut command = cargo(["test", "--lib", "--tests", "--target", HOST]);
+    command.args(LIBRARIES).env("RUSTC_BOOTSTRAP", "1").env("RUSTFLAGS", "-Zsanitizer=address");
+    in_a_folder_of_its_own(command, "sanitize")
+}
+
+/// The flags of a check would rebuild everything else.
+fn in_a_folder_of_its_own(mut command: Command, folder: &str) -> Command {
+    command.env("CARGO_TARGET_DIR", root().join("target/verify").join(folder));
+    command
 }
 
 fn has_miri() -> bool {
