@@ -2,7 +2,6 @@
 
 use std::io::{Read, Write};
 
-use probe_abi::batch::BatchEvent;
 use tokio::sync::watch;
 
 use super::{kernel, progress::Bar};
@@ -16,7 +15,7 @@ use crate::{
         markers::BatchSource,
         run::{self, Measured},
     },
-    probe::markers::{BatchSource as _, Markers},
+    probe::markers::Markers,
     report::model::{self, ExperimentReport, Warning},
 };
 
@@ -27,7 +26,7 @@ pub(super) struct Lab {
     options: Options,
     clock: Clock,
     stop: watch::Receiver<bool>,
-    markers: Option<Attached>,
+    markers: Option<Markers>,
 }
 
 /// What was found out about one experiment, all but the live kernel.
@@ -35,19 +34,6 @@ pub(super) struct Found {
     pub(super) report: ExperimentReport,
     pub(super) warnings: Vec<Warning>,
     pub(super) interrupted: bool,
-}
-
-/// The probe's markers, where the harness looks for them.
-struct Attached(Markers);
-
-impl BatchSource for Attached {
-    fn drain(&mut self) -> Vec<BatchEvent> {
-        self.0.drain()
-    }
-
-    fn lost(&self) -> u64 {
-        self.0.lost()
-    }
 }
 
 /// The replication that was asked for, on the CPUs this process may use.
@@ -102,7 +88,7 @@ impl Lab {
     pub(super) fn attach_markers(&mut self) -> Option<Warning> {
         match kernel::markers() {
             Ok(markers) => {
-                self.markers = Some(Attached(markers));
+                self.markers = Some(markers);
                 None
             }
             Err(refusal) => Some(warning("no-markers", format!("no probe timed the batches: {refusal}"))),

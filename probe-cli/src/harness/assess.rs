@@ -180,7 +180,7 @@ fn quantiles(ticks: &Histogram, clock: &Clock) -> Option<Quantiles> {
         p50_ns: at(0.5)?,
         p90_ns: at(0.9)?,
         p99_ns: at(0.99)?,
-        max_ns: whole_ns(ticks.max(), clock),
+        max_ns: whole_ns(ticks.max()?, clock),
     })
 }
 

@@ -9,13 +9,14 @@ use probe_abi::maps::Classes;
 use probe_abi::site;
 
 use super::function;
-use super::histogram::Histogram;
-use super::markers::{BatchSource as _, Markers};
+use super::markers::Markers;
 use super::object::Filter;
 use super::refusal::Refusal;
 use super::session::Session;
 use super::syscall::{self, Syscall};
+use crate::harness::markers::BatchSource as _;
 use crate::report::model::ProbeCost;
+use crate::stats::histogram::Histogram;
 
 /// Marker pairs in one timed run.
 const PAIRS: u32 = 200;

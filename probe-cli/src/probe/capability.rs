@@ -11,12 +11,13 @@ use probe_abi::site;
 
 use super::call::{self, Primitive};
 use super::function;
-use super::markers::{BatchSource as _, Markers};
+use super::markers::Markers;
 use super::object::{self, Filter, Sizes};
 use super::refusal::{Cause, Refusal};
 use super::session::Session;
 use super::syscall::{self, Syscall};
 use super::tracefs;
+use crate::harness::markers::BatchSource as _;
 
 /// A mechanism and what became of trying it.
 #[derive(Clone, Debug)]

@@ -8,11 +8,11 @@ use aya::programs::{FEntry, FExit, TestRun as _};
 use probe_abi::maps::{self, Classes, Layout, program};
 
 use super::backend::Backend;
-use super::histogram::Histogram;
 use super::object::{self, Filter, Sizes, map_mut};
 use super::refusal::{Cause, Refusal};
 use super::session::{Attached, Session};
 use super::syscall::clone_fd;
+use crate::stats::histogram::Histogram;
 
 /// A kernel function.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

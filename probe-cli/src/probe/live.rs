@@ -239,7 +239,7 @@ struct Measured {
 
 fn measure(candidate: Candidate, question: &Question, effort: Effort) -> Result<Measured, Refusal> {
     let mut total =
-        TargetReading { classes: vec![super::histogram::Histogram::default()], ..Default::default() };
+        TargetReading { classes: vec![crate::stats::histogram::Histogram::default()], ..Default::default() };
     let (mut missed, mut calls) = (Some(0), 0);
     let (mut plain, mut probed) = (Times::default(), Times::default());
     // Pages, caches and the kernel's own state are warm in both halves.

@@ -13,19 +13,12 @@ use probe_abi::site;
 use super::notes::{self, Site};
 use super::object::{self, Filter, Sizes, take_map};
 use super::refusal::{Cause, Refusal};
+use crate::harness::markers::BatchSource;
 
 /// Room for 32 768 batches between two calls of [`BatchSource::drain`].
 const RING_BYTES: u32 = 1 << 21;
 /// Threads that can have a batch open.
 const THREADS: u32 = 1024;
-
-/// Where timed batches come from.
-pub trait BatchSource {
-    /// The batches that have ended since the last call, in the order in which they ended.
-    fn drain(&mut self) -> Vec<BatchEvent>;
-    /// Batches that ended and could not be reported, so far.
-    fn lost(&self) -> u64;
-}
 
 /// Attached markers. Dropping it detaches them.
 pub struct Markers {

@@ -11,7 +11,6 @@ pub mod call;
 pub mod capability;
 pub mod diagnose;
 pub mod function;
-pub mod histogram;
 pub mod live;
 pub mod markers;
 pub mod notes;

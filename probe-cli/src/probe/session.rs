@@ -14,9 +14,9 @@ use probe_abi::quality::{Counts, Quality};
 use probe_abi::size;
 
 use super::backend::Backend;
-use super::histogram::Histogram;
 use super::object::take_map;
 use super::refusal::Refusal;
+use crate::stats::histogram::Histogram;
 
 /// Attached pairs. Dropping it detaches them.
 pub struct Session {

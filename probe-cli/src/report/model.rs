@@ -348,7 +348,7 @@ pub struct Quantiles {
     pub p90_ns: u64,
     /// 99th percentile.
     pub p99_ns: u64,
-    /// Largest.
+    /// Upper edge of the highest bucket hit.
     pub max_ns: u64,
 }
 
@@ -426,7 +426,7 @@ pub struct VerdictReport {
 pub enum Mechanism {
     /// It does.
     Confirmed,
-    /// It does the opposite.
+    /// It does the opposite, or nothing of interest: the interval is wholly inside the smallest effect.
     Contradicted,
     /// The interval does not say.
     Inconclusive,

@@ -1,23 +1,19 @@
-//! A log-linear histogram of whole numbers, for lock waits and holds.
+//! A log-linear histogram of whole numbers: of what the kernel side has counted, and of lock waits and holds.
 //!
 //! Every power of two is cut into eight equal buckets, so the middle of a bucket is within 6.25 % of all it
-//! holds; below sixteen every number has a bucket of its own.
+//! holds; the arithmetic is the kernel side's own.
 
-use std::collections::BTreeMap;
-
+use probe_abi::histogram::{BUCKETS, Row, bucket, lower, middle, upper};
 use serde::{Deserialize, Serialize};
 
-/// Each power of two is cut into `1 << SUB_BITS` buckets.
-const SUB_BITS: u32 = 3;
-
-/// Counts by bucket, sparse.
-#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+/// Counts by bucket.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(from = "Sparse", into = "Sparse")]
 pub struct Histogram {
-    counts: BTreeMap<u32, u64>,
-    max: u64,
+    counts: Box<Row>,
 }
 
-/// A bucket: numbers from `lo`, below `hi`, and how many were recorded.
+/// A bucket: numbers from `lo`, below `hi`, and how many there were.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Bucket {
     /// Smallest number of the bucket.
@@ -28,70 +24,104 @@ pub struct Bucket {
     pub count: u64,
 }
 
+impl Default for Histogram {
+    fn default() -> Self {
+        Self { counts: Box::new([0; BUCKETS]) }
+    }
+}
+
 impl Histogram {
+    /// The sum of one row a CPU.
+    #[must_use]
+    pub fn sum<'a>(rows: impl IntoIterator<Item = &'a Row>) -> Self {
+        let mut sum = Self::default();
+        rows.into_iter().for_each(|row| sum.add(row));
+        sum
+    }
+
     /// Counts one number.
     pub fn record(&mut self, value: u64) {
-        *self.counts.entry(index(value)).or_default() += 1;
-        self.max = self.max.max(value);
+        let count = &mut self.counts[bucket(value)];
+        *count = count.saturating_add(1);
     }
 
     /// Adds all that `other` counted.
     pub fn merge(&mut self, other: &Self) {
-        for (&index, &count) in &other.counts {
-            *self.counts.entry(index).or_default() += count;
+        self.add(&other.counts);
+    }
+
+    fn add(&mut self, row: &Row) {
+        for (total, count) in self.counts.iter_mut().zip(row) {
+            *total = total.saturating_add(*count);
         }
-        self.max = self.max.max(other.max);
+    }
+
+    /// What was counted after `earlier` was read.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        let mut delta = self.clone();
+        for (count, before) in delta.counts.iter_mut().zip(earlier.counts.iter()) {
+            *count = count.saturating_sub(*before);
+        }
+        delta
     }
 
     /// How many numbers were counted.
     #[must_use]
     pub fn n(&self) -> u64 {
-        self.counts.values().sum()
+        self.counts.iter().sum()
     }
 
-    /// The largest number, exact; 0 if there is none.
+    /// The number that a share `q` of all lie at or below (nearest rank), as the middle of its bucket; `None` when
+    /// there are none. `q` outside 0 to 1 means the nearer of the two.
     #[must_use]
-    pub const fn max(&self) -> u64 {
-        self.max
+    pub fn quantile(&self, q: f64) -> Option<u64> {
+        let n = self.n();
+        let rank = ((q.clamp(0.0, 1.0) * n as f64).ceil() as u64).clamp(1, n.max(1));
+        let mut below = 0;
+        for (bucket, count) in self.counts.iter().enumerate() {
+            below += count;
+            if below >= rank {
+                return Some(middle(bucket));
+            }
+        }
+        None
     }
 
-    /// The middle of the bucket that holds the `p`-th quantile, at most the largest number; `None` if empty.
+    /// Upper edge of the highest bucket hit.
     #[must_use]
-    pub fn quantile(&self, p: f64) -> Option<u64> {
-        let rank = ((p.clamp(0.0, 1.0) * self.n() as f64).ceil() as u64).max(1);
-        let mut seen = 0;
-        self.buckets()
-            .find(|bucket| {
-                seen += bucket.count;
-                seen >= rank
-            })
-            .map(|bucket| (bucket.lo + (bucket.hi - bucket.lo) / 2).min(self.max))
+    pub fn max(&self) -> Option<u64> {
+        self.counts.iter().rposition(|count| *count > 0).map(upper)
     }
 
     /// The buckets that hold something, in order.
     pub fn buckets(&self) -> impl Iterator<Item = Bucket> {
-        self.counts.iter().map(|(&index, &count)| {
-            let (lo, hi) = edges(index);
-            Bucket { lo, hi, count }
-        })
+        let hit = self.counts.iter().enumerate().filter(|(_, count)| **count > 0);
+        hit.map(|(bucket, &count)| Bucket { lo: lower(bucket), hi: upper(bucket), count })
     }
 }
 
-fn index(value: u64) -> u32 {
-    if value < 1 << SUB_BITS {
-        return value as u32;
+/// A histogram as it is stored: index and count of the buckets that hold something.
+#[derive(Deserialize, Serialize)]
+struct Sparse(Vec<(usize, u64)>);
+
+impl From<Histogram> for Sparse {
+    fn from(histogram: Histogram) -> Self {
+        Self(histogram.counts.iter().copied().enumerate().filter(|&(_, count)| count > 0).collect())
     }
-    let shift = value.ilog2() - SUB_BITS;
-    (shift << SUB_BITS) + (value >> shift) as u32
 }
 
-fn edges(index: u32) -> (u64, u64) {
-    if index < 1 << SUB_BITS {
-        return (u64::from(index), u64::from(index) + 1);
+impl From<Sparse> for Histogram {
+    /// Buckets that there are not are left out.
+    fn from(Sparse(hit): Sparse) -> Self {
+        let mut histogram = Self::default();
+        for (bucket, count) in hit {
+            if let Some(total) = histogram.counts.get_mut(bucket) {
+                *total = total.saturating_add(count);
+            }
+        }
+        histogram
     }
-    let shift = (index >> SUB_BITS) - 1;
-    let lo = u64::from((index & ((1 << SUB_BITS) - 1)) + (1 << SUB_BITS)) << shift;
-    (lo, lo.saturating_add(1 << shift))
 }
 
 #[cfg(test)]
@@ -100,47 +130,67 @@ mod tests {
 
     use super::*;
 
+    fn of(numbers: &[u64]) -> Histogram {
+        let mut histogram = Histogram::default();
+        numbers.iter().for_each(|&number| histogram.record(number));
+        histogram
+    }
+
     #[test]
-    fn edges_meet_and_zero_is_alone() {
-        assert_eq!(edges(0), (0, 1));
-        assert_eq!(index(u64::MAX), 495);
-        for at in 0..495 {
-            assert_eq!(edges(at).1, edges(at + 1).0, "after bucket {at}");
-        }
-        assert_eq!(edges(495).1, u64::MAX);
+    fn nothing_has_no_quantiles() {
+        let empty = Histogram::default();
+        assert_eq!((empty.n(), empty.quantile(0.5), empty.max()), (0, None, None));
     }
 
     #[test]
     fn quantiles_of_a_few_numbers() {
-        let mut found = Histogram::default();
-        assert_eq!(found.quantile(0.5), None);
-        (1..=10).for_each(|value| found.record(value));
-        assert_eq!((found.n(), found.max()), (10, 10));
-        assert_eq!(
-            (found.quantile(0.5), found.quantile(0.9), found.quantile(1.0)),
-            (Some(5), Some(9), Some(10))
-        );
+        // Below sixteen every number has a bucket of its own.
+        let found = of(&[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
+        assert_eq!((found.n(), found.max()), (10, Some(11)));
+        assert_eq!([0.5, 0.9, 1.0].map(|q| found.quantile(q)), [Some(5), Some(9), Some(10)]);
+    }
+
+    #[test]
+    fn an_interval_is_a_difference() {
+        assert_eq!(of(&[5; 15]).since(&of(&[5; 10])), of(&[5; 5]));
+    }
+
+    #[test]
+    fn cpus_are_summed() {
+        let mut rows = [[0; BUCKETS], [0; BUCKETS]];
+        rows[0][3] = 2;
+        rows[1][3] = 5;
+        let summed: Vec<Bucket> = Histogram::sum(&rows).buckets().collect();
+        assert_eq!(summed, [Bucket { lo: 3, hi: 4, count: 7 }]);
+    }
+
+    #[test]
+    fn a_bucket_from_elsewhere_that_there_is_not_is_left_out() {
+        let found: Histogram = serde_json::from_str("[[3, 2], [496, 9], [3, 1]]").unwrap();
+        assert_eq!(found, of(&[3, 3, 3]));
     }
 
     proptest! {
         #[test]
-        fn a_number_lies_in_its_bucket_and_near_its_middle(value: u64) {
-            let (lo, hi) = edges(index(value));
-            prop_assert!(lo <= value && (value < hi || hi == u64::MAX));
-            let middle = lo + (hi - lo) / 2;
-            prop_assert!(middle.abs_diff(value) as f64 <= value as f64 / 16.0 + 1e-9);
+        fn quantiles_are_within_a_sixteenth_of_the_sorted_list(
+            mut numbers in prop::collection::vec(0_u64..1 << 40, 1..200),
+            q in 0.0_f64..=1.0,
+        ) {
+            let histogram = of(&numbers);
+            numbers.sort_unstable();
+            let rank = ((q * numbers.len() as f64).ceil() as usize).clamp(1, numbers.len());
+            let exact = numbers[rank - 1];
+            let found = histogram.quantile(q).unwrap();
+            prop_assert!(found.abs_diff(exact) * 16 <= exact, "{found} for {exact}");
         }
 
         #[test]
-        fn merging_is_counting_both(a: Vec<u64>, b: Vec<u64>) {
-            let all = |values: &mut dyn Iterator<Item = u64>| {
-                let mut histogram = Histogram::default();
-                values.for_each(|value| histogram.record(value));
-                histogram
-            };
-            let mut merged = all(&mut a.iter().copied());
-            merged.merge(&all(&mut b.iter().copied()));
-            prop_assert_eq!(merged, all(&mut a.iter().chain(&b).copied()));
+        fn merging_is_counting_both_and_storing_keeps_all(a: Vec<u64>, b: Vec<u64>) {
+            let mut merged = of(&a);
+            merged.merge(&of(&b));
+            prop_assert_eq!(&merged, &of(&[a, b].concat()));
+            let stored = serde_json::to_string(&merged).unwrap();
+            prop_assert_eq!(serde_json::from_str::<Histogram>(&stored).unwrap(), merged);
         }
     }
 }

@@ -8,7 +8,8 @@ use libtest_mimic::Trial;
 use probe_abi::batch::BatchKey;
 use probe_abi::quality::Quality;
 use probe_abi::site;
-use probe_cli::probe::markers::{BatchSource as _, Markers};
+use probe_cli::harness::markers::BatchSource as _;
+use probe_cli::probe::markers::Markers;
 
 use crate::outcome::{Outcome, trial};
 
