@@ -57,7 +57,7 @@ fn saved(folder: &Path) -> PathBuf {
 
 /// The first experiment; none is a build of this tool without any.
 fn some_experiment() -> Option<&'static str> {
-    let name = experiment::ALL.first().map(|experiment| experiment.claim().experiment.as_str());
+    let name = experiment::ALL.first().map(|experiment| experiment.name());
     if name.is_none() {
         println!("skipped: this build has no experiment");
     }

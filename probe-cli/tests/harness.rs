@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use probe_abi::batch::{BatchEvent, BatchKey};
 use probe_cli::claim::Claim;
-use probe_cli::experiment::{Case, Experiment, Factor, Level, LockTimes, VariantInfo, Workload};
+use probe_cli::experiment::{Case, Comparison, Experiment, Factor, Level, LockTimes, VariantInfo, Workload};
 use probe_cli::harness::assess::assess;
 use probe_cli::harness::clock::Clock;
 use probe_cli::harness::crew::CrewError;
@@ -78,6 +78,12 @@ impl Experiment for Toy {
     fn claim(&self) -> &'static Claim {
         static PARSED: LazyLock<Claim> = LazyLock::new(|| Claim::embedded(CLAIM));
         &PARSED
+    }
+}
+
+impl Comparison for Toy {
+    fn name(&self) -> &str {
+        &self.claim().experiment
     }
 
     fn cases(&self, _cpus: usize) -> Vec<Case> {
@@ -230,7 +236,7 @@ fn other_seeds_cases_and_launches_have_other_orders() {
 
 fn spec(blocks: u16) -> LaunchSpec {
     LaunchSpec {
-        experiment: "toy".into(),
+        comparison: "toy".into(),
         index: 3,
         launch: 1,
         blocks,
@@ -288,7 +294,7 @@ fn orders_and_records_travel_as_json() {
 
     let refused = |orders: &[u8]| serve(&[&Toy::default()], orders, Vec::new()).unwrap_err();
     assert!(matches!(refused(b""), LaunchError::Orders(_)));
-    let other = LaunchSpec { experiment: "other".into(), ..spec(1) };
+    let other = LaunchSpec { comparison: "other".into(), ..spec(1) };
     assert!(matches!(refused(&serde_json::to_vec(&other).unwrap()), LaunchError::Experiment(_)));
     let beyond = LaunchSpec { cases: vec![9], ..spec(1) };
     assert!(matches!(refused(&serde_json::to_vec(&beyond).unwrap()), LaunchError::Case { case: 9, .. }));

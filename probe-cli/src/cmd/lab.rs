@@ -7,7 +7,7 @@ use tokio::sync::watch;
 use super::{kernel, progress::Bar};
 use crate::{
     error::{Error, Result},
-    experiment::{self, Experiment},
+    experiment::{self, Comparison, Experiment},
     harness::{
         assess::assess,
         clock::Clock,
@@ -44,7 +44,8 @@ pub(super) fn options(quick: bool, seed: u64) -> Result<Options> {
 
 /// One launch, ordered by the run that started it.
 pub(super) fn serve(orders: &mut dyn Read, record: &mut dyn Write) -> Result<()> {
-    launch::serve(experiment::ALL, orders, record).map_err(Error::Launch)
+    let comparisons: Vec<&dyn Comparison> = experiment::ALL.iter().map(|&known| known as _).collect();
+    launch::serve(&comparisons, orders, record).map_err(Error::Launch)
 }
 
 impl Lab {
@@ -126,7 +127,7 @@ impl Lab {
 
 /// What to know of one experiment's measurements.
 fn remarks(experiment: &dyn Experiment, measured: &Measured) -> Vec<Warning> {
-    let name = &experiment.claim().experiment;
+    let name = experiment.name();
     let mut warnings = Vec::new();
     if measured.interrupted {
         let text = format!("{name} was stopped after {} launches", measured.launches.len());

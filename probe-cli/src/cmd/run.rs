@@ -111,7 +111,7 @@ impl Run {
             report.warnings.extend(lab.attach_markers());
         }
         for (index, experiment) in selected {
-            let name = &experiment.claim().experiment;
+            let name = experiment.name();
             words.detail(&format!("measuring {name}"));
             let bar = Bar::new(words, name);
             let mut found = lab.measure(experiment, index, &bar)?;

@@ -11,7 +11,7 @@ pub(super) type Selected = (u8, &'static dyn Experiment);
 
 /// The experiments called `names`, each once, in the order of [`experiment::ALL`]; all where none is named.
 pub(super) fn experiments(names: &[String]) -> Result<Vec<Selected>> {
-    let known = || experiment::ALL.iter().map(|experiment| experiment.claim().experiment.as_str());
+    let known = || experiment::ALL.iter().map(|experiment| experiment.name());
     for name in names {
         if !known().any(|known| known == name) {
             return Err(Error::UnknownExperiment {
@@ -21,6 +21,6 @@ pub(super) fn experiments(names: &[String]) -> Result<Vec<Selected>> {
         }
     }
     let wanted =
-        |experiment: &dyn Experiment| names.is_empty() || names.contains(&experiment.claim().experiment);
+        |experiment: &dyn Experiment| names.is_empty() || names.iter().any(|name| name == experiment.name());
     Ok((0..).zip(experiment::ALL.iter().copied()).filter(|(_, experiment)| wanted(*experiment)).collect())
 }

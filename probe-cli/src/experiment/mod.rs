@@ -1,8 +1,8 @@
 //! The questions this tool can answer.
 //!
-//! An experiment adapts a library to the harness: it names the cases to measure, lists the library's variants
-//! for each, proves that they do equal work, and prepares a workload for one of them. What the mail claims
-//! is not here but in `claims/`, as data. To add an experiment, write a module and name it in [`ALL`].
+//! An experiment adapts a library to the harness. As a [`Comparison`] it names the cases to measure, lists the
+//! library's variants for each, proves that they do equal work, and prepares a workload for one of them. What the
+//! mail claims is not here but in `claims/`, as data. To add one, write a module and name it in [`ALL`].
 
 pub mod pool_mix;
 
@@ -14,10 +14,16 @@ use crate::stats::histogram::Histogram;
 /// Every experiment, in the order of their mails.
 pub const ALL: &[&dyn Experiment] = &[&pool_mix::PoolMix];
 
-/// One question, several ways to do the job it asks about.
-pub trait Experiment: Sync {
+/// A comparison that a mail asks for.
+pub trait Experiment: Comparison {
     /// The mail's claim.
     fn claim(&self) -> &'static Claim;
+}
+
+/// Several ways to do one job, to be measured against each other: what the harness knows how to run.
+pub trait Comparison: Sync {
+    /// As typed, kebab-case.
+    fn name(&self) -> &str;
 
     /// The cases to measure on a machine of `cpus` CPUs.
     fn cases(&self, cpus: usize) -> Vec<Case>;
@@ -115,7 +121,7 @@ pub trait Workload: Send + Sync {
     /// The timed part of one task; returns how many operations it did.
     fn run(&self, task: usize) -> u64;
 
-    /// What the locks of a workload from [`Experiment::prepare_lock_timed`] have seen since it was prepared.
+    /// What the locks of a workload from [`Comparison::prepare_lock_timed`] have seen since it was prepared.
     fn lock_times(&self) -> Option<LockTimes> {
         None
     }

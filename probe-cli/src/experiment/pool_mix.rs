@@ -12,7 +12,7 @@ use entropy_core::pool::{
     ExtractForm, Layout, LockWatch, MemoryVisitor, MixPlan, PerCpuPools, Place, Pool, PoolSize, Prefetch,
 };
 
-use super::{Case, Experiment, Factor, Level, LockTimes, VariantInfo, Workload};
+use super::{Case, Comparison, Experiment, Factor, Level, LockTimes, VariantInfo, Workload};
 use crate::claim::Claim;
 use crate::harness::clock;
 use crate::stats::rng::Rng;
@@ -74,6 +74,12 @@ const READERS: [Reader; 5] = [
 impl Experiment for PoolMix {
     fn claim(&self) -> &'static Claim {
         &CLAIM
+    }
+}
+
+impl Comparison for PoolMix {
+    fn name(&self) -> &str {
+        &CLAIM.experiment
     }
 
     fn cases(&self, cpus: usize) -> Vec<Case> {

@@ -16,7 +16,7 @@ const TAIL: usize = 2000;
 pub(super) struct Launch {
     child: Child,
     program: PathBuf,
-    experiment: String,
+    comparison: String,
     number: u16,
     stdout: Option<JoinHandle<Vec<u8>>>,
     stderr: Option<JoinHandle<Vec<u8>>>,
@@ -26,7 +26,7 @@ impl Launch {
     /// Starts it and hands it its orders.
     pub(super) fn start(launcher: &Launcher, spec: LaunchSpec) -> Result<Self, RunError> {
         let failed = |source: io::Error| RunError::Start {
-            experiment: spec.experiment.clone(),
+            comparison: spec.comparison.clone(),
             launch: spec.launch,
             program: launcher.program.clone(),
             source,
@@ -45,7 +45,7 @@ impl Launch {
         let launch = Self {
             child,
             program: launcher.program.clone(),
-            experiment: spec.experiment.clone(),
+            comparison: spec.comparison.clone(),
             number: spec.launch,
             stdout: stdout.map(|mut pipe| {
                 thread::spawn(move || {
@@ -67,7 +67,7 @@ impl Launch {
     /// How it ended, if it has.
     pub(super) fn poll(&mut self) -> Result<Option<ExitStatus>, RunError> {
         self.child.try_wait().map_err(|source| RunError::Start {
-            experiment: self.experiment.clone(),
+            comparison: self.comparison.clone(),
             launch: self.number,
             program: self.program.clone(),
             source,
@@ -79,12 +79,12 @@ impl Launch {
         let join = |thread: Option<JoinHandle<Vec<u8>>>| thread.and_then(|thread| thread.join().ok());
         let stdout = join(self.stdout.take()).unwrap_or_default();
         let stderr = join(self.stderr.take()).unwrap_or_default();
-        let (experiment, launch) = (self.experiment.clone(), self.number);
+        let (comparison, launch) = (self.comparison.clone(), self.number);
         if !status.success() {
             let stderr = String::from_utf8_lossy(&stderr).trim().to_owned();
-            return Err(RunError::Failed { experiment, launch, status, stderr });
+            return Err(RunError::Failed { comparison, launch, status, stderr });
         }
-        serde_json::from_slice(&stdout).map_err(|source| RunError::Record { experiment, launch, source })
+        serde_json::from_slice(&stdout).map_err(|source| RunError::Record { comparison, launch, source })
     }
 }
 

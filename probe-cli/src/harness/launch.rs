@@ -10,7 +10,7 @@ use super::crew::{CrewError, Shared, with_crew};
 use super::plan::{SlotOrder, shuffled};
 use super::record::{CaseRecord, LaunchRecord, LaunchSpec};
 use super::{lock_pass, placement};
-use crate::experiment::{Case, Experiment, Workload};
+use crate::experiment::{Case, Comparison, Workload};
 use crate::stats::rng::Rng;
 use crate::sys::{affinity, arena, lifeline, memory_policy};
 
@@ -23,14 +23,14 @@ pub enum LaunchError {
     /// What was measured could not be handed over.
     #[error("the record of a launch cannot be written to stdout")]
     Record(#[source] std::io::Error),
-    /// No such experiment.
-    #[error("there is no experiment called {0}")]
-    Experiment(String),
+    /// No such comparison.
+    #[error("there is no comparison called {0}")]
+    Comparison(String),
     /// No such case for that many CPUs.
-    #[error("{experiment} has no case number {case} on {cpus} CPUs")]
+    #[error("{comparison} has no case number {case} on {cpus} CPUs")]
     Case {
-        /// The experiment.
-        experiment: String,
+        /// The comparison.
+        comparison: String,
         /// The index asked for.
         case: usize,
         /// CPUs in use.
@@ -55,10 +55,10 @@ pub enum LaunchError {
         source: Errno,
     },
     /// A case could not be run.
-    #[error("case {case} of {experiment} cannot be run")]
+    #[error("case {case} of {comparison} cannot be run")]
     Crew {
-        /// The experiment.
-        experiment: String,
+        /// The comparison.
+        comparison: String,
         /// The case.
         case: String,
         /// Why.
@@ -73,18 +73,18 @@ pub enum LaunchError {
 ///
 /// Why nothing was measured.
 pub fn serve(
-    experiments: &[&dyn Experiment],
+    comparisons: &[&dyn Comparison],
     mut orders: impl Read,
     mut record: impl Write,
 ) -> Result<(), LaunchError> {
     let mut text = String::new();
     orders.read_to_string(&mut text).map_err(LaunchError::Orders)?;
     let spec: LaunchSpec = serde_json::from_str(&text).map_err(|error| LaunchError::Orders(error.into()))?;
-    let experiment = experiments
+    let comparison = comparisons
         .iter()
-        .find(|experiment| experiment.claim().experiment == spec.experiment)
-        .ok_or_else(|| LaunchError::Experiment(spec.experiment.clone()))?;
-    let launch = run_launch(*experiment, &spec)?;
+        .find(|comparison| comparison.name() == spec.comparison)
+        .ok_or_else(|| LaunchError::Comparison(spec.comparison.clone()))?;
+    let launch = run_launch(*comparison, &spec)?;
     serde_json::to_writer(&mut record, &launch).map_err(|error| LaunchError::Record(error.into()))?;
     record.flush().map_err(LaunchError::Record)
 }
@@ -96,7 +96,7 @@ pub fn serve(
 /// # Errors
 ///
 /// Why nothing was measured.
-pub fn run_launch(experiment: &dyn Experiment, spec: &LaunchSpec) -> Result<LaunchRecord, LaunchError> {
+pub fn run_launch(comparison: &dyn Comparison, spec: &LaunchSpec) -> Result<LaunchRecord, LaunchError> {
     if let Some(parent) = spec.parent
         && !lifeline::end_with(parent).map_err(LaunchError::Lifeline)?
     {
@@ -108,7 +108,7 @@ pub fn run_launch(experiment: &dyn Experiment, spec: &LaunchSpec) -> Result<Laun
     if spec.cpus.is_empty() {
         return Err(LaunchError::NoCpu);
     }
-    let cases = experiment.cases(spec.cpus.len());
+    let cases = comparison.cases(spec.cpus.len());
     let allowed_before = affinity::allowed().ok();
     let mut rng = Rng::derive(spec.seed, &[PLACEMENT, u64::from(spec.launch)]);
     let spacer = placement::heap_spacer(&mut rng);
@@ -118,12 +118,12 @@ pub fn run_launch(experiment: &dyn Experiment, spec: &LaunchSpec) -> Result<Laun
             .into_iter()
             .map(|index| {
                 let case = cases.get(index).ok_or_else(|| LaunchError::Case {
-                    experiment: spec.experiment.clone(),
+                    comparison: spec.comparison.clone(),
                     case: index,
                     cpus: spec.cpus.len(),
                 })?;
-                run_case(experiment, spec, index, case, &mut rng).map_err(|source| LaunchError::Crew {
-                    experiment: spec.experiment.clone(),
+                run_case(comparison, spec, index, case, &mut rng).map_err(|source| LaunchError::Crew {
+                    comparison: spec.comparison.clone(),
                     case: case.name.clone(),
                     source,
                 })
@@ -156,7 +156,7 @@ pub fn task_cpus(case: &Case, cpus: &[usize]) -> Vec<usize> {
 }
 
 fn run_case(
-    experiment: &dyn Experiment,
+    comparison: &dyn Comparison,
     spec: &LaunchSpec,
     index: usize,
     case: &Case,
@@ -167,7 +167,7 @@ fn run_case(
     // All slots get one seed: equal input is part of equal work.
     let seed = Rng::derive(spec.seed, &[INPUT, u64::from(spec.launch), index as u64]).next_u64();
     let order = SlotOrder::new(&slots, spec.seed, index);
-    let workloads = prepare(experiment, spec, case, &slots, seed, rng);
+    let workloads = prepare(comparison, spec, case, &slots, seed, rng);
     let position = |slot: usize| slots.iter().position(|&other| other == slot).unwrap_or_default();
 
     let (batches, huge_page_bytes) = with_crew(&cpus, &workloads, |crew| {
@@ -192,7 +192,7 @@ fn run_case(
         Ok((batches, huge_page_bytes))
     })?;
     drop(workloads);
-    let locks = lock_pass::run(experiment, case, &cpus, seed)?;
+    let locks = lock_pass::run(comparison, case, &cpus, seed)?;
     Ok(CaseRecord { case: index, huge_page_bytes, batches, locks })
 }
 
@@ -200,7 +200,7 @@ fn run_case(
 /// between them: the baseline's second turn too has memory of its own, so that the noise floor holds what
 /// placement alone does.
 fn prepare(
-    experiment: &dyn Experiment,
+    comparison: &dyn Comparison,
     spec: &LaunchSpec,
     case: &Case,
     slots: &[usize],
@@ -212,7 +212,7 @@ fn prepare(
     for slot in shuffled(slots, spec.seed, spec.launch, ORDER_OF_PREPARATION) {
         spacers.push(placement::heap_spacer(rng));
         let variant = if slot == case.variants.len() { 0 } else { slot };
-        prepared.push((slot, experiment.prepare(case, variant, seed)));
+        prepared.push((slot, comparison.prepare(case, variant, seed)));
     }
     prepared.sort_by_key(|&(slot, _)| slot);
     prepared.into_iter().map(|(_, workload)| RwLock::new(workload)).collect()

@@ -3,14 +3,14 @@
 use std::sync::{PoisonError, RwLock};
 
 use super::crew::{CrewError, Shared, with_crew};
-use crate::experiment::{Case, Experiment, LockTimes};
+use crate::experiment::{Case, Comparison, LockTimes};
 
 /// Batches of each workload. None is a warm-up: the long waits of a first batch are waits too.
 const BATCHES: usize = 3;
 
-/// Lock times of every variant whose experiment offers a workload for them.
+/// Lock times of every variant whose comparison offers a workload for them.
 pub(super) fn run(
-    experiment: &dyn Experiment,
+    comparison: &dyn Comparison,
     case: &Case,
     cpus: &[usize],
     seed: u64,
@@ -18,7 +18,7 @@ pub(super) fn run(
     let available = case.variants.iter().enumerate().filter(|(_, variant)| variant.unavailable.is_none());
     let (variants, workloads): (Vec<usize>, Vec<Shared>) = available
         .filter_map(|(variant, _)| {
-            Some((variant, RwLock::new(experiment.prepare_lock_timed(case, variant, seed)?)))
+            Some((variant, RwLock::new(comparison.prepare_lock_timed(case, variant, seed)?)))
         })
         .unzip();
     if variants.is_empty() {

@@ -17,6 +17,8 @@ pub struct Options {
     pub seed: u64,
     /// Only cases with one of these numbers of tasks; all if `None`.
     pub threads: Option<Vec<usize>>,
+    /// Only cases with one of these names; all if `None`.
+    pub cases: Option<Vec<String>>,
     /// CPUs to use, in this order; tasks are pinned to them round robin.
     pub cpus: Vec<usize>,
     /// NUMA node to take memory from.
@@ -31,7 +33,16 @@ impl Options {
     /// The kernel did not tell which CPUs those are.
     pub fn full(seed: u64) -> Result<Self, Errno> {
         let cpus = affinity::allowed()?;
-        Ok(Self { quick: false, launches: 10, blocks: 9, seed, threads: None, cpus, membind: None })
+        Ok(Self {
+            quick: false,
+            launches: 10,
+            blocks: 9,
+            seed,
+            threads: None,
+            cases: None,
+            cpus,
+            membind: None,
+        })
     }
 
     /// The short one, 5 launches of 5 blocks.

@@ -8,9 +8,9 @@ use crate::experiment::LockTimes;
 /// The orders of one launch.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct LaunchSpec {
-    /// Name of the experiment.
-    pub experiment: String,
-    /// Index of the experiment in [`probe_abi::batch::BatchKey`].
+    /// Name of the comparison.
+    pub comparison: String,
+    /// Index of the comparison in [`probe_abi::batch::BatchKey`].
     pub index: u8,
     /// Launch, counted from zero.
     pub launch: u16,

@@ -16,7 +16,7 @@ use super::clock::Clock;
 use super::markers::BatchSource;
 use super::options::Options;
 use super::record::{LaunchRecord, LaunchSpec};
-use crate::experiment::Experiment;
+use crate::experiment::{Case, Comparison};
 use crate::sys::affinity;
 
 /// The hidden subcommand that a launch is started with.
@@ -25,10 +25,10 @@ pub const SUBCOMMAND: &str = "launch";
 /// How often the markers' events are fetched, and how late the end of a launch may be seen.
 const POLL: Duration = Duration::from_millis(20);
 
-/// Everything that was measured of one experiment, before any statistics.
+/// Everything that was measured of one comparison, before any statistics.
 #[derive(Clone, Debug)]
 pub struct Measured {
-    /// Index of the experiment in the batch keys.
+    /// Index of the comparison in the batch keys.
     pub index: u8,
     /// How to read the ticks.
     pub clock: Clock,
@@ -53,32 +53,32 @@ pub struct Progress {
     pub launches: u16,
 }
 
-/// Why an experiment could not be measured.
+/// Why a comparison could not be measured.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// No CPU to use.
-    #[error("{experiment} needs a CPU to run on; --cpus names none")]
+    #[error("{comparison} needs a CPU to run on; --cpus names none")]
     NoCpu {
-        /// The experiment.
-        experiment: String,
+        /// The comparison.
+        comparison: String,
     },
     /// A CPU that this process may not use.
     #[error(
-        "{experiment} cannot use CPU {cpu}: this process may run on {allowed:?} (--cpus, taskset, cpuset)"
+        "{comparison} cannot use CPU {cpu}: this process may run on {allowed:?} (--cpus, taskset, cpuset)"
     )]
     Cpu {
-        /// The experiment.
-        experiment: String,
+        /// The comparison.
+        comparison: String,
         /// The CPU asked for.
         cpu: usize,
         /// Those that are allowed.
         allowed: Vec<usize>,
     },
     /// `--threads` leaves nothing.
-    #[error("{experiment} has no case with {threads:?} tasks; it has cases with {available:?}")]
+    #[error("{comparison} has no case with {threads:?} tasks; it has cases with {available:?}")]
     NoCase {
-        /// The experiment.
-        experiment: String,
+        /// The comparison.
+        comparison: String,
         /// What was asked for.
         threads: Vec<usize>,
         /// What there is.
@@ -88,10 +88,10 @@ pub enum RunError {
     #[error("the path of this program cannot be found; was it replaced while running?")]
     Program(#[source] io::Error),
     /// A launch could not be started or talked to.
-    #[error("launch {launch} of {experiment} cannot be started as {}", program.display())]
+    #[error("launch {launch} of {comparison} cannot be started as {}", program.display())]
     Start {
-        /// The experiment.
-        experiment: String,
+        /// The comparison.
+        comparison: String,
         /// Which launch.
         launch: u16,
         /// What was started.
@@ -100,10 +100,10 @@ pub enum RunError {
         source: io::Error,
     },
     /// A launch failed.
-    #[error("launch {launch} of {experiment} failed ({status}); its last words: {stderr}")]
+    #[error("launch {launch} of {comparison} failed ({status}); its last words: {stderr}")]
     Failed {
-        /// The experiment.
-        experiment: String,
+        /// The comparison.
+        comparison: String,
         /// Which launch.
         launch: u16,
         /// How it ended.
@@ -112,10 +112,10 @@ pub enum RunError {
         stderr: String,
     },
     /// A launch ended well and said something else than a record.
-    #[error("launch {launch} of {experiment} ended without a record that can be read")]
+    #[error("launch {launch} of {comparison} ended without a record that can be read")]
     Record {
-        /// The experiment.
-        experiment: String,
+        /// The comparison.
+        comparison: String,
         /// Which launch.
         launch: u16,
         /// What is wrong with it.
@@ -144,7 +144,7 @@ impl Launcher {
     }
 }
 
-/// Measures `experiment` by starting this program anew for every launch.
+/// Measures `comparison` by starting this program anew for every launch.
 ///
 /// Once `stop` holds true the launch under way is ended and left out; those that ended before are returned.
 /// The launches end with the thread that polls this future.
@@ -153,14 +153,14 @@ impl Launcher {
 ///
 /// Why it could not be measured.
 pub async fn run(
-    experiment: &dyn Experiment,
+    comparison: &dyn Comparison,
     index: u8,
     options: &Options,
     markers: Option<&mut dyn BatchSource>,
     stop: watch::Receiver<bool>,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Measured, RunError> {
-    run_as(&Launcher::this_program()?, experiment, index, options, markers, stop, progress).await
+    run_as(&Launcher::this_program()?, comparison, index, options, markers, stop, progress).await
 }
 
 /// [`run`], with launches started by `launcher`.
@@ -170,14 +170,14 @@ pub async fn run(
 /// Why it could not be measured.
 pub async fn run_as(
     launcher: &Launcher,
-    experiment: &dyn Experiment,
+    comparison: &dyn Comparison,
     index: u8,
     options: &Options,
     mut markers: Option<&mut dyn BatchSource>,
     mut stop: watch::Receiver<bool>,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Measured, RunError> {
-    let checks = check_work(experiment, options)?;
+    let checks = check_work(comparison, options)?;
     let lost_before = markers.as_ref().map_or(0, |markers| markers.lost());
     let mut measured = Measured {
         index,
@@ -194,7 +194,7 @@ pub async fn run_as(
     for launch in 0..launches {
         progress(Progress { done: launch, launches });
         let spec = LaunchSpec {
-            experiment: experiment.claim().experiment.clone(),
+            comparison: comparison.name().to_owned(),
             index,
             launch,
             blocks: options.blocks,
@@ -229,32 +229,35 @@ pub async fn run_as(
 
 /// Proves equal work for the cases that `options` asks for, before anything is timed.
 fn check_work(
-    experiment: &dyn Experiment,
+    comparison: &dyn Comparison,
     options: &Options,
 ) -> Result<BTreeMap<usize, Result<String, String>>, RunError> {
-    let name = || experiment.claim().experiment.clone();
+    let name = || comparison.name().to_owned();
     if options.cpus.is_empty() {
-        return Err(RunError::NoCpu { experiment: name() });
+        return Err(RunError::NoCpu { comparison: name() });
     }
     // Where the kernel does not tell, the launch will find out.
     let allowed = affinity::allowed().unwrap_or_else(|_| options.cpus.clone());
     if let Some(&cpu) = options.cpus.iter().find(|cpu| !allowed.contains(cpu)) {
-        return Err(RunError::Cpu { experiment: name(), cpu, allowed });
+        return Err(RunError::Cpu { comparison: name(), cpu, allowed });
     }
-    let cases = experiment.cases(options.cpus.len());
-    let wanted = |tasks: usize| options.threads.as_ref().is_none_or(|threads| threads.contains(&tasks));
+    let cases = comparison.cases(options.cpus.len());
+    let wanted = |case: &Case| {
+        options.threads.as_ref().is_none_or(|threads| threads.contains(&case.tasks))
+            && options.cases.as_ref().is_none_or(|names| names.contains(&case.name))
+    };
     let checks: BTreeMap<_, _> = cases
         .iter()
         .enumerate()
-        .filter(|(_, case)| wanted(case.tasks))
-        .map(|(index, case)| (index, experiment.work_check(case)))
+        .filter(|(_, case)| wanted(case))
+        .map(|(index, case)| (index, comparison.work_check(case)))
         .collect();
     match &options.threads {
         Some(threads) if checks.is_empty() => {
             let mut available: Vec<usize> = cases.iter().map(|case| case.tasks).collect();
             available.sort_unstable();
             available.dedup();
-            Err(RunError::NoCase { experiment: name(), threads: threads.clone(), available })
+            Err(RunError::NoCase { comparison: name(), threads: threads.clone(), available })
         }
         _ => Ok(checks),
     }
