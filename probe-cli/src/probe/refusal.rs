@@ -165,10 +165,11 @@ impl Circumstances {
     #[must_use]
     pub fn explain(&self, errno: Option<Errno>, raw: Option<i32>, log: &str) -> Cause {
         let log = log.trim();
-        // A program that may not use a helper is refused by the verifier, but not for a fault of its own.
+        // A program that may not use a helper is refused by the verifier, but not for a fault of its own. All
+        // of ours exist on every kernel in scope, so a kernel that does not tell its lockdown tells it so.
         let forbidden =
             ["cannot use helper", "unknown func", "not allowed"].iter().any(|words| log.contains(words));
-        if forbidden && self.lockdown == Some(Lockdown::Confidentiality) {
+        if forbidden && matches!(self.lockdown, None | Some(Lockdown::Confidentiality)) {
             return Cause::Lockdown(Lockdown::Confidentiality);
         }
         let permission = matches!(errno, Some(Errno::EPERM | Errno::EACCES));
@@ -362,6 +363,10 @@ mod tests {
         let locked = circumstances(ALL_CAPABILITIES, Some(Lockdown::Confidentiality));
         let log = "program of this type cannot use helper bpf_probe_read#4";
         assert_eq!(explain(&locked, Errno::EINVAL, log), Cause::Lockdown(Lockdown::Confidentiality));
+        let untold = circumstances(ALL_CAPABILITIES, None);
+        assert_eq!(explain(&untold, Errno::EINVAL, log), Cause::Lockdown(Lockdown::Confidentiality));
+        let open = circumstances(ALL_CAPABILITIES, Some(Lockdown::None));
+        assert!(matches!(explain(&open, Errno::EINVAL, log), Cause::Verifier(_)));
     }
 
     #[test]
