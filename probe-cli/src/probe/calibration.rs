@@ -43,7 +43,7 @@ pub fn calibrate() -> (BTreeMap<String, ProbeCost>, Vec<Refusal>) {
         }
         Err(refusal) => refusals.push(refusal),
     }
-    let floors: [(&str, fn() -> Result<Histogram, Refusal>); 3] = [
+    let floors: [(&str, Floor); 3] = [
         ("tracepoint-floor", event_floor),
         ("raw-tracepoint-floor", raw_floor),
         ("fentry-floor", || function::floor(FLOOR_CALLS)),
@@ -56,6 +56,8 @@ pub fn calibrate() -> (BTreeMap<String, ProbeCost>, Vec<Refusal>) {
     }
     (costs, refusals)
 }
+
+type Floor = fn() -> Result<Histogram, Refusal>;
 
 /// What a pair on a system call's own events reports for `getppid`.
 pub(crate) fn event_floor() -> Result<Histogram, Refusal> {

@@ -3,7 +3,6 @@
 use std::fs;
 use std::path::Path;
 
-use aya::Btf;
 use aya::programs::KProbe;
 use probe_abi::batch::BatchKey;
 use probe_abi::maps::{Classes, program};
@@ -58,10 +57,7 @@ fn try_object() -> Result<String, Refusal> {
 }
 
 fn try_btf() -> Result<String, Refusal> {
-    Btf::from_sys_fs().map(|_| "readable".to_owned()).map_err(|error| Refusal {
-        cause: Cause::NoBtf,
-        ..Refusal::from_error("reading the kernel's BTF", &error)
-    })
+    function::kernel_btf().map(|_| "readable".to_owned())
 }
 
 fn try_kallsyms() -> Result<String, Refusal> {

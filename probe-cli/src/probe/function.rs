@@ -1,6 +1,7 @@
 //! Kernel functions by fentry and fexit: one pair of programs for all of them.
 
 use std::fs;
+use std::sync::OnceLock;
 
 use aya::Btf;
 use aya::maps::{Array, HashMap, MapData};
@@ -33,10 +34,7 @@ const EMPTY_FUNCTION: Function = Function { name: "bpf_fentry_test1", size_argum
 /// No BTF, hidden addresses, a function that is not there or cannot be traced, or a program that is refused.
 pub fn trace(functions: &[Function], filter: Filter, classes: Classes) -> Result<Session, Refusal> {
     object::bytes()?;
-    let btf = Btf::from_sys_fs().map_err(|error| Refusal {
-        cause: Cause::NoBtf,
-        ..Refusal::from_error("reading the kernel's BTF", &error)
-    })?;
+    let btf = kernel_btf()?;
     let addresses = addresses(functions)?;
     let layout = Layout { targets: functions.len() as u32, classes };
     let sizes = Sizes { addresses: addresses.len().max(1) as u32, ..Sizes::aggregating(layout) };
@@ -61,7 +59,7 @@ pub fn trace(functions: &[Function], filter: Filter, classes: Classes) -> Result
         if exit.fd().is_ok() {
             exit.unload().map_err(refuse)?;
         }
-        exit.load(function.name, &btf).map_err(refuse)?;
+        exit.load(function.name, btf).map_err(refuse)?;
         let id = exit.attach().map_err(refuse)?;
         links.push(Box::new(exit.take_link(id).map_err(refuse)?));
         programs.extend(clone_fd(exit.fd()));
@@ -72,12 +70,25 @@ pub fn trace(functions: &[Function], filter: Filter, classes: Classes) -> Result
         if entry.fd().is_ok() {
             entry.unload().map_err(refuse)?;
         }
-        entry.load(function.name, &btf).map_err(refuse)?;
+        entry.load(function.name, btf).map_err(refuse)?;
         let id = entry.attach().map_err(refuse)?;
         links.push(Box::new(entry.take_link(id).map_err(refuse)?));
         programs.extend(clone_fd(entry.fd()));
     }
     Session::new(Backend::Fentry, layout, ebpf, programs, links)
+}
+
+/// The kernel's types, parsed once: that takes longer than all the rest.
+pub(crate) fn kernel_btf() -> Result<&'static Btf, Refusal> {
+    static BTF: OnceLock<Result<Btf, Refusal>> = OnceLock::new();
+    BTF.get_or_init(|| {
+        Btf::from_sys_fs().map_err(|error| Refusal {
+            cause: Cause::NoBtf,
+            ..Refusal::from_error("reading the kernel's BTF", &error)
+        })
+    })
+    .as_ref()
+    .map_err(Clone::clone)
 }
 
 fn refusal(function: &Function, kind: &str, error: &aya::programs::ProgramError) -> Refusal {

@@ -91,7 +91,6 @@ impl Effort {
     pub const FULL: Self = Self { rounds: 9, calls: 10_000 };
 }
 
-/// Whatever is read in one call of the kernel's generator.
 const GETRANDOM: &[Candidate] = &[
     Candidate::Function("get_random_bytes_user"),
     Candidate::SyscallEvents("getrandom"),

@@ -98,9 +98,10 @@ pub struct Circumstances {
     pub lockdown: Option<Lockdown>,
     /// `kernel.perf_event_paranoid`.
     pub perf_event_paranoid: Option<i32>,
-    /// Whether the kernel gives type information.
-    pub btf: bool,
 }
+
+/// `kernel.perf_event_paranoid` from which on only the privileged may trace the kernel.
+const PERF_FORBIDS_KERNEL: i32 = 2;
 
 /// Bits of `CapEff`, and the names to ask for. `CAP_SYS_ADMIN` includes the two others.
 const CAP_SYS_ADMIN: u32 = 21;
@@ -123,7 +124,6 @@ impl Circumstances {
             perf_event_paranoid: fs::read_to_string(root.join("proc/sys/kernel/perf_event_paranoid"))
                 .ok()
                 .and_then(|level| level.trim().parse().ok()),
-            btf: root.join("sys/kernel/btf/vmlinux").exists(),
         }
     }
 
@@ -144,13 +144,19 @@ impl Circumstances {
         }
     }
 
-    /// What is behind "not permitted".
-    fn permission(&self) -> Cause {
+    /// What is behind "not permitted". perf says EACCES where its own switch decides, and all else EPERM.
+    fn permission(&self, errno: Option<Errno>) -> Cause {
+        if errno == Some(Errno::EACCES)
+            && !self.holds(CAP_PERFMON)
+            && let Some(level @ PERF_FORBIDS_KERNEL..) = self.perf_event_paranoid
+        {
+            return Cause::PerfEventParanoid(level);
+        }
         if let Some(capability) = self.missing_capability() {
             return Cause::Capability(capability);
         }
-        match (self.lockdown, self.perf_event_paranoid) {
-            (Some(level @ (Lockdown::Integrity | Lockdown::Confidentiality)), _) => Cause::Lockdown(level),
+        match self.lockdown {
+            Some(level @ (Lockdown::Integrity | Lockdown::Confidentiality)) => Cause::Lockdown(level),
             _ => Cause::Policy,
         }
     }
@@ -159,22 +165,23 @@ impl Circumstances {
     #[must_use]
     pub fn explain(&self, errno: Option<Errno>, raw: Option<i32>, log: &str) -> Cause {
         let log = log.trim();
-        // A program that may not use a helper is refused by the verifier, but not for a fault of its own.
+        // A program that may not use a helper is refused by the verifier, but not for a fault of its own. All
+        // of ours exist on every kernel in scope, so a kernel that does not tell its lockdown tells it so.
         let forbidden =
             ["cannot use helper", "unknown func", "not allowed"].iter().any(|words| log.contains(words));
-        if forbidden && self.lockdown == Some(Lockdown::Confidentiality) {
+        if forbidden && matches!(self.lockdown, None | Some(Lockdown::Confidentiality)) {
             return Cause::Lockdown(Lockdown::Confidentiality);
         }
         let permission = matches!(errno, Some(Errno::EPERM | Errno::EACCES));
         if permission && self.missing_capability().is_some() {
-            return self.permission();
+            return self.permission(errno);
         }
         let said_more_than_statistics = log.lines().any(|line| !is_statistics(line));
         if said_more_than_statistics && !(errno == Some(Errno::EPERM)) {
             return Cause::Verifier(last_lines(log));
         }
         if permission {
-            return self.permission();
+            return self.permission(errno);
         }
         match (errno, raw) {
             (Some(Errno::ENOENT | Errno::ENODEV | Errno::ESRCH), _) => Cause::NotBuiltIn,
@@ -318,7 +325,7 @@ mod tests {
     const ALL_CAPABILITIES: u64 = 0x1ff_ffff_ffff;
 
     fn circumstances(capabilities: u64, lockdown: Option<Lockdown>) -> Circumstances {
-        Circumstances { capabilities, lockdown, perf_event_paranoid: Some(2), btf: true }
+        Circumstances { capabilities, lockdown, perf_event_paranoid: Some(2) }
     }
 
     fn explain(circumstances: &Circumstances, errno: Errno, log: &str) -> Cause {
@@ -329,7 +336,10 @@ mod tests {
     fn not_permitted_is_told_apart() {
         assert_eq!(explain(&circumstances(0, None), Errno::EPERM, ""), Cause::Capability("CAP_BPF"));
         let only_bpf = circumstances(1 << CAP_BPF, None);
-        assert_eq!(explain(&only_bpf, Errno::EACCES, ""), Cause::Capability("CAP_PERFMON"));
+        assert_eq!(explain(&only_bpf, Errno::EPERM, ""), Cause::Capability("CAP_PERFMON"));
+        assert_eq!(explain(&only_bpf, Errno::EACCES, ""), Cause::PerfEventParanoid(2));
+        let permissive = Circumstances { perf_event_paranoid: Some(1), ..only_bpf };
+        assert_eq!(explain(&permissive, Errno::EACCES, ""), Cause::Capability("CAP_PERFMON"));
         let both = circumstances(1 << CAP_BPF | 1 << CAP_PERFMON, Some(Lockdown::None));
         assert_eq!(explain(&both, Errno::EPERM, ""), Cause::Policy);
         let locked = circumstances(ALL_CAPABILITIES, Some(Lockdown::Integrity));
@@ -353,6 +363,10 @@ mod tests {
         let locked = circumstances(ALL_CAPABILITIES, Some(Lockdown::Confidentiality));
         let log = "program of this type cannot use helper bpf_probe_read#4";
         assert_eq!(explain(&locked, Errno::EINVAL, log), Cause::Lockdown(Lockdown::Confidentiality));
+        let untold = circumstances(ALL_CAPABILITIES, None);
+        assert_eq!(explain(&untold, Errno::EINVAL, log), Cause::Lockdown(Lockdown::Confidentiality));
+        let open = circumstances(ALL_CAPABILITIES, Some(Lockdown::None));
+        assert!(matches!(explain(&open, Errno::EINVAL, log), Cause::Verifier(_)));
     }
 
     #[test]
@@ -381,7 +395,6 @@ mod tests {
                 capabilities: 0xc0_0000_0000,
                 lockdown: Some(Lockdown::Integrity),
                 perf_event_paranoid: Some(3),
-                btf: false
             }
         );
         assert_eq!(read.missing_capability(), None);

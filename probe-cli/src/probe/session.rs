@@ -29,7 +29,7 @@ pub struct Session {
     /// What was counted while attaching, which itself makes system calls: an exit seen before its pair's entry
     /// was attached is no call that was missed.
     before: Vec<TargetReading>,
-    /// Fields drop in this order: links first, so that no program runs without the rest.
+    /// Those that aya does not keep in the object itself.
     _links: Vec<Box<dyn Attached>>,
     ebpf: Ebpf,
 }

@@ -36,13 +36,7 @@ pub fn with<R: Send>(work: impl FnOnce(&Path) -> R + Send) -> Result<R, Refusal>
     if let Some(place) = mounted() {
         return Ok(work(place));
     }
-    if kernel_reads_forbidden() {
-        return Err(Refusal::new(
-            "mounting tracefs",
-            "not tried: some kernels crash when it is let go again under this lockdown",
-            Cause::Lockdown(Lockdown::Confidentiality),
-        ));
-    }
+    may_mount()?;
     std::thread::scope(|scope| scope.spawn(|| mount_and_run(work)).join())
         .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
@@ -72,21 +66,33 @@ fn mount_and_run<R>(work: impl FnOnce(&Path) -> R) -> Result<R, Refusal> {
     Ok(result)
 }
 
-/// Whether the kernel is locked down so far that programs may not read its memory. Where it does not tell, a
-/// small program is tried.
-#[must_use]
-pub fn kernel_reads_forbidden() -> bool {
-    static FORBIDDEN: OnceLock<bool> = OnceLock::new();
-    *FORBIDDEN.get_or_init(|| match Lockdown::read(Path::new("/")) {
-        Some(level) => level == Lockdown::Confidentiality,
-        // Refused for whatever reason: then it cannot be ruled out.
-        None => try_kernel_read().is_err(),
-    })
+/// Whether a tracefs may be mounted and let go again here. Where the kernel does not tell how far it is locked
+/// down, a small program that reads its memory is tried: one that it takes rules confidentiality out.
+///
+/// # Errors
+///
+/// It may not, or it could not be found out.
+pub fn may_mount() -> Result<(), Refusal> {
+    static ANSWER: OnceLock<Result<(), Refusal>> = OnceLock::new();
+    ANSWER
+        .get_or_init(|| match Lockdown::read(Path::new("/")) {
+            Some(Lockdown::Confidentiality) => Err(Refusal::new(
+                "mounting tracefs",
+                "not tried: some kernels crash when it is let go again under this lockdown",
+                Cause::Lockdown(Lockdown::Confidentiality),
+            )),
+            Some(Lockdown::None | Lockdown::Integrity) => Ok(()),
+            None => try_kernel_read(),
+        })
+        .clone()
 }
 
 fn try_kernel_read() -> Result<(), Refusal> {
-    let mut ebpf = object::load(Sizes::SMALLEST, Filter::default())?;
+    const TRIED: &str =
+        "finding out whether tracefs may be mounted, by a program that reads the kernel's memory";
+    let mut ebpf = object::load(Sizes::SMALLEST, Filter::default())
+        .map_err(|refusal| Refusal { tried: TRIED.to_owned(), ..refusal })?;
     object::program::<RawTracePoint>(&mut ebpf, program::CALL_READ_KERNEL_64)
         .load()
-        .map_err(|error| Refusal::from_error("loading a program that reads the kernel's memory", &error))
+        .map_err(|error| Refusal::from_error(TRIED, &error))
 }

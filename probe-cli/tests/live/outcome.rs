@@ -28,13 +28,9 @@ impl From<std::io::Error> for Stop {
 }
 
 pub(crate) fn trial(name: &str, test: fn() -> Outcome) -> Trial {
-    let shown = name.to_owned();
     Trial::ignorable_test(name, move || match test() {
         Ok(()) => Ok(Completion::Completed),
-        Err(Stop::Skip(reason)) => {
-            println!("skipped {shown}: {reason}");
-            Ok(Completion::ignored_with(reason))
-        }
+        Err(Stop::Skip(reason)) => Ok(Completion::ignored_with(reason)),
         Err(Stop::Fail(reason)) => Err(reason.into()),
     })
 }

@@ -21,7 +21,6 @@ fn every_call_is_in_the_row() -> Outcome {
     let effort = Effort { rounds: 2, calls: 200 };
     for question in random_questions(3, 64) {
         let row = ask(&question, effort);
-        println!("{row:?}");
         if row.backend == "none" {
             return Err(Stop::Skip(row.reason));
         }
@@ -65,7 +64,6 @@ fn calibration() -> Outcome {
     object::bytes()?;
     let (costs, refusals) = calibrate();
     for (name, cost) in &costs {
-        println!("{name}: {cost:?}");
         assert!(cost.n > 0 && cost.p50_ns <= cost.p99_ns, "{name}");
     }
     // Three floors, each there or refused; the markers give two costs or one refusal.

@@ -29,7 +29,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         trial("tracepoint_sees_a_call_under_way", || sees_a_call_under_way(syscall::trace_events)),
         trial("raw_tracepoint_sees_a_call_under_way", || sees_a_call_under_way(syscall::trace_raw)),
         trial("an_exit_without_an_entry_is_unmatched", an_exit_without_an_entry_is_unmatched),
-        trial("a_million_calls_of_all_cpus_are_all_counted", all_are_counted),
+        trial("calls_of_several_threads_are_all_counted", all_are_counted),
     ]
 }
 
@@ -154,7 +154,7 @@ fn an_exit_without_an_entry_is_unmatched() -> Outcome {
 }
 
 fn all_are_counted() -> Outcome {
-    const CALLS: u64 = 500_000;
+    const CALLS: u64 = 100_000;
     const THREADS: u64 = 2;
     let session = syscall::trace_events(&[known("getppid")], Filter::own_process(), Classes::One)?;
     std::thread::scope(|scope| {

@@ -41,6 +41,9 @@ fn is_installed(tool: &str) -> bool {
 }
 
 fn bpftrace() -> Outcome {
+    if !nix::unistd::Uid::effective().is_root() {
+        return Err(Stop::Skip("bpftrace runs as root alone".to_owned()));
+    }
     if !is_installed("bpftrace") {
         return Err(Stop::Skip("bpftrace is not installed".to_owned()));
     }
