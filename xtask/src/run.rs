@@ -55,9 +55,6 @@ impl Run {
         let arguments = self.arguments(&report);
         let status = process::status(Command::new(&program).args(&arguments))?;
 
-        if report.is_file() && status.success() {
-            println!("report  {}", report.display());
-        }
         if !geteuid().is_root() {
             let mut as_root = Command::new("sudo");
             as_root.arg(&program).args(&arguments);
