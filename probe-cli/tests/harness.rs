@@ -295,7 +295,7 @@ fn orders_and_records_travel_as_json() {
     let refused = |orders: &[u8]| serve(&[&Toy::default()], orders, Vec::new()).unwrap_err();
     assert!(matches!(refused(b""), LaunchError::Orders(_)));
     let other = LaunchSpec { comparison: "other".into(), ..spec(1) };
-    assert!(matches!(refused(&serde_json::to_vec(&other).unwrap()), LaunchError::Experiment(_)));
+    assert!(matches!(refused(&serde_json::to_vec(&other).unwrap()), LaunchError::Comparison(_)));
     let beyond = LaunchSpec { cases: vec![9], ..spec(1) };
     assert!(matches!(refused(&serde_json::to_vec(&beyond).unwrap()), LaunchError::Case { case: 9, .. }));
     let nowhere = LaunchSpec { cpus: Vec::new(), ..spec(1) };
@@ -409,7 +409,16 @@ fn clock() -> Clock {
 }
 
 fn options(launches: u16, blocks: u16) -> Options {
-    Options { quick: true, launches, blocks, seed: 1, threads: None, cpus: vec![0], membind: None }
+    Options {
+        quick: true,
+        launches,
+        blocks,
+        seed: 1,
+        threads: None,
+        cases: None,
+        cpus: vec![0],
+        membind: None,
+    }
 }
 
 /// Launches in which `whole` takes 1000 ticks, `half` 500, `quarter` 250, the baseline again 1000.
