@@ -1,9 +1,10 @@
 //! Embeds the eBPF object when it was made from the present sources, and links the probe sites so that every
-//! tool finds them. Starts no other program.
+//! tool finds them, and says what it is built from. Builds nothing itself.
 
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 #[path = "../probe-ebpf/fingerprint.rs"]
 mod fingerprint;
@@ -12,6 +13,7 @@ fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-env-changed=PROBE_EBPF_OBJECT");
     link_sites();
+    describe_build();
 
     let root =
         Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the package is in a workspace").to_owned();
@@ -33,6 +35,25 @@ fn link_sites() {
     let is = |variable, value| env::var(variable).is_ok_and(|found| found == value);
     if is("CARGO_CFG_TARGET_OS", "linux") && is("CARGO_CFG_TARGET_ARCH", "x86_64") {
         println!("cargo::rustc-link-arg=-Wl,-z,separate-code");
+    }
+}
+
+/// What the reports say of the program that wrote them. Outside a checkout there is no commit to tell.
+fn describe_build() {
+    let said = |program: &str, arguments: &[&str]| {
+        let output =
+            Command::new(program).args(arguments).output().ok().filter(|output| output.status.success())?;
+        Some(String::from_utf8(output.stdout).ok()?.trim().to_owned()).filter(|line| !line.is_empty())
+    };
+    let rustc = env::var("RUSTC").expect("cargo sets it");
+    if let Some(version) = said(&rustc, &["--version"]) {
+        println!("cargo::rustc-env=PROBE_RUSTC={version}");
+    }
+    if let Some(commit) = said("git", &["describe", "--always", "--dirty", "--abbrev=12"]) {
+        println!("cargo::rustc-env=PROBE_COMMIT={commit}");
+    }
+    if let Some(head) = said("git", &["rev-parse", "--git-path", "logs/HEAD"]) {
+        println!("cargo::rerun-if-changed={head}");
     }
 }
 

@@ -63,6 +63,10 @@ pub mod program {
     pub const FUNCTION_EXIT: &str = "hp_func_exit";
     /// kprobe that does nothing: whether one attaches is all that is asked.
     pub const KPROBE_TRIAL: &str = "hp_kprobe_trial";
+    /// uprobe on a user function that does nothing.
+    pub const USER_ENTER: &str = "hp_user_enter";
+    /// uretprobe on a user function that does nothing.
+    pub const USER_RETURN: &str = "hp_user_return";
     /// The loop of the `CALL_` programs without a call.
     pub const CALL_FLOOR: &str = "hp_call_floor";
     /// Calls `bpf_get_prandom_u32`.
@@ -172,6 +176,8 @@ mod tests {
             FUNCTION_ENTER,
             FUNCTION_EXIT,
             KPROBE_TRIAL,
+            USER_ENTER,
+            USER_RETURN,
             CALL_FLOOR,
             CALL_PRANDOM,
             CALL_KTIME,

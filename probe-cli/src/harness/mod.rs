@@ -15,6 +15,7 @@ pub mod launch;
 mod lock_pass;
 pub mod markers;
 pub mod options;
+pub mod pairs;
 mod placement;
 pub mod plan;
 pub mod record;

@@ -19,3 +19,4 @@ pub mod refusal;
 pub mod session;
 pub mod syscall;
 pub mod tracefs;
+pub mod user_function;

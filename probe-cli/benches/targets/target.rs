@@ -1,0 +1,90 @@
+//! The targets, as data.
+
+use probe_cli::experiment::Comparison;
+use probe_cli::experiment::pool_mix::PoolMix;
+
+use super::marker::MarkerCost;
+
+/// What can be measured here.
+pub(crate) const COMPARISONS: &[&dyn Comparison] = &[&PoolMix, &MarkerCost];
+
+/// A ratio to reach.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Aim {
+    /// The peer's time over ours.
+    AtLeast(f64),
+    /// Our time over the peer's.
+    AtMost(f64),
+}
+
+/// A row to come.
+#[derive(Debug)]
+pub(crate) struct Target {
+    /// As the target is known by.
+    pub(crate) id: &'static str,
+    /// What is done.
+    pub(crate) work: &'static str,
+    /// Name of the comparison that has the case.
+    pub(crate) comparison: &'static str,
+    /// The case.
+    pub(crate) case: &'static str,
+    /// Our variant.
+    pub(crate) ours: &'static str,
+    /// What it is held against.
+    pub(crate) peer: &'static str,
+    /// What is aimed at.
+    pub(crate) aim: Aim,
+    /// What else a reader has to know, found out when the row is made.
+    pub(crate) note: fn() -> String,
+}
+
+impl Target {
+    /// Whether one of `filters` names it, or a word of what it does; no filter names all.
+    pub(crate) fn matches(&self, filters: &[String]) -> bool {
+        let named =
+            |filter: &String| filter.eq_ignore_ascii_case(self.id) || self.work.contains(filter.as_str());
+        filters.is_empty() || filters.iter().any(named)
+    }
+}
+
+/// All but the prefetch is the same on both sides: split layout, state hoisted, input read ahead.
+const EVERY_LINE: &str = "best";
+
+/// Every target of which all parts exist.
+pub(crate) const TARGETS: &[Target] = &[
+    Target {
+        id: "E7",
+        work: "2004 pool of 512 bytes, cold, 16 words a call: every line prefetched, against none",
+        comparison: "pool-mix",
+        case: "mix-cold",
+        ours: EVERY_LINE,
+        peer: "split+hoisted+ahead",
+        aim: Aim::AtLeast(2.5),
+        note: pool_note,
+    },
+    Target {
+        id: "E7",
+        work: "2004 pool of 512 bytes, cold, 16 words a call: every line prefetched, against as posted",
+        comparison: "pool-mix",
+        case: "mix-cold",
+        ours: EVERY_LINE,
+        peer: "as-posted",
+        aim: Aim::AtLeast(1.5),
+        note: pool_note,
+    },
+    Target {
+        id: "T2",
+        work: "one marker site of our own code with an event for each batch, against uprobe + uretprobe on an \
+               ordinary function",
+        comparison: super::marker::NAME,
+        case: super::marker::CASE,
+        ours: super::marker::MARKER,
+        peer: super::marker::FUNCTION,
+        aim: Aim::AtMost(0.15),
+        note: super::marker::note,
+    },
+];
+
+fn pool_note() -> String {
+    "lock, counters, taps and words in no cache before each call".to_owned()
+}
