@@ -42,7 +42,7 @@ pub(crate) struct VmTest {
     #[arg(long, value_name = "PARAMETER", allow_hyphen_values = true)]
     append: Vec<String>,
     /// End a guest after this many seconds
-    #[arg(long, value_name = "SECONDS", default_value_t = 180)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 300)]
     limit: u64,
     /// Run this static program in the guest instead of the live tests
     #[arg(long, value_name = "FILE")]
@@ -66,7 +66,7 @@ impl VmTest {
         Self {
             kernel: vec![series.to_owned()],
             append: Vec::new(),
-            limit: 180,
+            limit: 300,
             program: None,
             args: Vec::new(),
         }
