@@ -105,6 +105,14 @@ fn quick_run() -> Result<()> {
             fs::read_to_string(&report).with_context(|| format!("no report at {}", report.display()))?;
         let report: serde_json::Value = serde_json::from_str(&text).context("the report is not JSON")?;
         ensure!(report["schema"] == "probe-report/1", "the report has the schema {}", report["schema"]);
+        let experiments = report["experiments"].as_array().context("the report has no experiments")?;
+        let measured = |row: &serde_json::Value| row["median"].is_number();
+        ensure!(
+            experiments
+                .iter()
+                .any(|one| one["variants"].as_array().is_some_and(|rows| rows.iter().any(measured))),
+            "the report holds no measured variant"
+        );
         Ok(())
     });
     let _ = fs::remove_dir_all(&folder);
