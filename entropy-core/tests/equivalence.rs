@@ -175,7 +175,7 @@ struct WholeLines(std::collections::BTreeSet<usize>);
 impl entropy_core::pool::MemoryVisitor for WholeLines {
     fn visit<T>(&mut self, memory: &[T]) {
         let bytes = memory.as_ptr_range();
-        assert!(bytes.start.addr() % 64 == 0 && bytes.end.addr() % 64 == 0, "part of a line");
+        assert!([bytes.start, bytes.end].iter().all(|end| end.addr().is_multiple_of(64)), "part of a line");
         for line in (bytes.start.addr()..bytes.end.addr()).step_by(64) {
             assert!(self.0.insert(line), "shown twice");
         }

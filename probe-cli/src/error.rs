@@ -3,7 +3,7 @@
 use std::{error, fmt::Write as _, io, path::PathBuf, process::ExitCode};
 
 use crate::{
-    harness::{launch::LaunchError, run::RunError},
+    harness::{launch::LaunchError, run_error::RunError},
     probe::refusal::Refusal,
     report::text::safe,
 };

@@ -1,6 +1,6 @@
 //! Names of maps, globals and programs, and where a target's rows are.
 
-use crate::size;
+use crate::size::{self, Classes};
 
 /// Per-CPU array of [`histogram::Row`](crate::histogram::Row), one for each target and size class.
 pub const HISTOGRAMS: &str = "HISTOGRAMS";
@@ -89,15 +89,6 @@ pub mod program {
 pub const CALLS_PER_RUN: u32 = 1000;
 /// What a `CALL_` program returns when a call failed, in place of nanoseconds.
 pub const CALL_FAILED: u32 = u32::MAX;
-
-/// Whether sizes are told apart.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Classes {
-    /// One row a target.
-    One,
-    /// One row a target and size class.
-    BySize,
-}
 
 /// Where the rows of each target are.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

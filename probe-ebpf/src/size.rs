@@ -1,6 +1,13 @@
 //! Size classes: a size argument to the power of two it lies below.
 
-use crate::maps::Classes;
+/// Whether sizes are told apart.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Classes {
+    /// One row a target.
+    One,
+    /// One row a target and size class.
+    BySize,
+}
 
 /// Classes when sizes are told apart: none at all, each power of two up to 16 MiB, and what is larger.
 pub const SIZE_CLASSES: u32 = 26;

@@ -14,6 +14,7 @@ use std::path::PathBuf;
 use anyhow::{Context as _, Result, ensure};
 use clap::Parser;
 use probe_cli::experiment::Comparison;
+use probe_cli::harness::child::SUBCOMMAND;
 use probe_cli::harness::options::Options;
 use probe_cli::harness::run::{self, Measured, Progress};
 use probe_cli::harness::{launch, pairs};
@@ -44,7 +45,7 @@ struct Arguments {
 }
 
 fn main() -> Result<()> {
-    if std::env::args().nth(1).is_some_and(|word| word == run::SUBCOMMAND) {
+    if std::env::args().nth(1).is_some_and(|word| word == SUBCOMMAND) {
         return Ok(launch::serve(COMPARISONS, io::stdin().lock(), io::stdout().lock())?);
     }
     let arguments = Arguments::parse();

@@ -6,7 +6,9 @@ use clap::Args;
 use serde::Serialize;
 
 use super::{
-    Words, kernel, nearest,
+    Words,
+    kernel::{self, CallRow},
+    nearest,
     output::{Format, Output, document, tool},
 };
 use crate::{
@@ -46,27 +48,6 @@ struct Calls {
     host: Host,
     tool: Tool,
     primitives: Vec<CallRow>,
-}
-
-/// One primitive, timed.
-#[derive(Clone, Debug, Serialize)]
-pub(super) struct CallRow {
-    /// As `call:NAME`.
-    pub(super) target: String,
-    /// What one call does.
-    pub(super) question: String,
-    /// Calls behind each sample.
-    pub(super) calls_per_sample: u32,
-    /// Samples.
-    pub(super) n: u64,
-    /// Quantiles of one call, ns, the floor subtracted.
-    pub(super) p50_ns: Option<f64>,
-    pub(super) p90_ns: Option<f64>,
-    pub(super) p99_ns: Option<f64>,
-    /// One turn of the loop without a call, ns.
-    pub(super) floor_ns: Option<f64>,
-    /// The median is under three times the floor.
-    pub(super) probe_bound: bool,
 }
 
 impl Call {

@@ -2,18 +2,20 @@
 
 use std::{collections::BTreeMap, path::Path};
 
-use super::{
-    call::CallRow,
-    list::{SiteRow, TargetRow},
-};
+use serde::Serialize;
+
 use crate::{
     error::{Error, Result},
+    experiment::{
+        self, Experiment,
+        question::{Candidate, Question},
+    },
     probe::{
         backend::Backend,
         calibration,
         call::{self, PRIMITIVES, Primitive},
         capability::{self, Mechanism},
-        live::{self, Candidate, Effort, Question},
+        live::{self, Effort},
         markers::Markers,
         notes,
         refusal::Refusal,
@@ -33,8 +35,52 @@ const LADDER: [Backend; 6] = [
     Backend::Call,
 ];
 
-/// The mail's readers take this many bytes at a time.
-const READ_BYTES: usize = 1024;
+/// One primitive, timed.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct CallRow {
+    /// As `call:NAME`.
+    pub(super) target: String,
+    /// What one call does.
+    pub(super) question: String,
+    /// Calls behind each sample.
+    pub(super) calls_per_sample: u32,
+    /// Samples.
+    pub(super) n: u64,
+    /// Quantiles of one call, ns, the floor subtracted.
+    pub(super) p50_ns: Option<f64>,
+    pub(super) p90_ns: Option<f64>,
+    pub(super) p99_ns: Option<f64>,
+    /// One turn of the loop without a call, ns.
+    pub(super) floor_ns: Option<f64>,
+    /// The median is under three times the floor.
+    pub(super) probe_bound: bool,
+}
+
+/// A kernel function, system call or primitive.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct TargetRow {
+    /// As a TARGET is written.
+    pub(super) name: String,
+    /// What it answers.
+    pub(super) question: String,
+    /// The mechanism that would answer here; null where none would.
+    pub(super) backend: Option<String>,
+    /// Why this one, or why none.
+    pub(super) reason: String,
+}
+
+/// A probe site of this program.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct SiteRow {
+    /// `usdt:BINARY:PROVIDER:NAME`.
+    pub(super) name: String,
+    /// Offset of its instruction in the file.
+    pub(super) offset: u64,
+    /// Where its arguments are.
+    pub(super) arguments: String,
+    /// Whether it can be attached to here, and how, or why not.
+    pub(super) reason: String,
+}
 
 /// Every mechanism, and everything they stand on, tried just now.
 pub(super) fn trials() -> (Vec<MechanismRow>, Vec<MechanismRow>) {
@@ -77,19 +123,27 @@ pub(super) fn markers() -> Result<Markers, Refusal> {
 }
 
 /// The live counterparts of an experiment, asked one by one until `stop` says to.
-pub(super) fn live(experiment: &str, tasks: &[usize], quick: bool, stop: impl Fn() -> bool) -> Vec<LiveRow> {
+pub(super) fn live(
+    experiment: &dyn Experiment,
+    tasks: &[usize],
+    quick: bool,
+    stop: impl Fn() -> bool,
+) -> Vec<LiveRow> {
     let effort = if quick { Effort::QUICK } else { Effort::FULL };
     let questions = questions(experiment, tasks);
     questions.iter().map_while(|question| (!stop()).then(|| live::ask(question, effort))).collect()
 }
 
 /// What is asked of the kernel beside an experiment; rows that differ in their tasks alone stand together.
-fn questions(experiment: &str, tasks: &[usize]) -> Vec<Question> {
-    if experiment != "pool-mix" {
-        return Vec::new();
-    }
-    let asked: Vec<_> = tasks.iter().map(|&tasks| live::random_questions(tasks, READ_BYTES)).collect();
-    (0..2).flat_map(|which| asked.iter().map(move |pair| pair[which])).collect()
+fn questions(experiment: &dyn Experiment, tasks: &[usize]) -> Vec<Question> {
+    let mut asked: Vec<Question> = tasks.iter().flat_map(|&tasks| experiment.live(tasks)).collect();
+    asked.sort_by_key(|question| asked_first(experiment, question.target));
+    asked
+}
+
+/// Where an experiment has this target among its questions.
+fn asked_first(experiment: &dyn Experiment, target: &str) -> Option<usize> {
+    experiment.live(1).iter().position(|question| question.target == target)
 }
 
 /// Primitives that can be called: name and what one call does.
@@ -124,9 +178,13 @@ pub(super) fn targets(mechanisms: &[MechanismRow]) -> Vec<TargetRow> {
         let (backend, reason) = choose(mechanisms, candidates);
         TargetRow { name, question: question.to_owned(), backend, reason }
     };
-    let families = live::random_questions(1, READ_BYTES).map(|question| {
-        let candidates: Vec<_> =
-            question.candidates.iter().map(|&candidate| candidate_of(candidate)).collect();
+    let questions = experiment::ALL.iter().flat_map(|experiment| experiment.live(1));
+    let families = questions.map(|question| {
+        let candidates: Vec<_> = question
+            .candidates
+            .iter()
+            .map(|&candidate| (live::backend(candidate), in_words(candidate)))
+            .collect();
         ladder(question.target.to_owned(), question.question, &candidates)
     });
     let syscalls = SYSCALLS.iter().map(|syscall| {
@@ -139,16 +197,14 @@ pub(super) fn targets(mechanisms: &[MechanismRow]) -> Vec<TargetRow> {
         let called = (Backend::Call, "called from a program, the floor subtracted".to_owned());
         ladder(format!("call:{}", primitive.name), primitive.what, &[called])
     });
-    families.into_iter().chain(syscalls).chain(calls).collect()
+    families.chain(syscalls).chain(calls).collect()
 }
 
-fn candidate_of(candidate: Candidate) -> (Backend, String) {
+fn in_words(candidate: Candidate) -> String {
     match candidate {
-        Candidate::Function(name) => (Backend::Fentry, format!("the function {name}")),
-        Candidate::SyscallEvents(name) => (Backend::Tracepoint, format!("the events of {name}")),
-        Candidate::RawSyscall(name) => {
-            (Backend::RawTracepoint, format!("the points all system calls pass, for {name}"))
-        }
+        Candidate::Function(name) => format!("the function {name}"),
+        Candidate::SyscallEvents(name) => format!("the events of {name}"),
+        Candidate::RawSyscall(name) => format!("the points all system calls pass, for {name}"),
     }
 }
 

@@ -6,7 +6,8 @@ use clap::Args;
 use serde::Serialize;
 
 use super::{
-    Words, kernel,
+    Words,
+    kernel::{self, SiteRow, TargetRow},
     output::{Format, Output, document},
 };
 use crate::{
@@ -71,32 +72,6 @@ struct Variant {
     named: bool,
     available: bool,
     unavailable: Option<String>,
-}
-
-/// A kernel function, system call or primitive.
-#[derive(Clone, Debug, Serialize)]
-pub(super) struct TargetRow {
-    /// As a TARGET is written.
-    pub(super) name: String,
-    /// What it answers.
-    pub(super) question: String,
-    /// The mechanism that would answer here; null where none would.
-    pub(super) backend: Option<String>,
-    /// Why this one, or why none.
-    pub(super) reason: String,
-}
-
-/// A probe site of this program.
-#[derive(Clone, Debug, Serialize)]
-pub(super) struct SiteRow {
-    /// `usdt:BINARY:PROVIDER:NAME`.
-    pub(super) name: String,
-    /// Offset of its instruction in the file.
-    pub(super) offset: u64,
-    /// Where its arguments are.
-    pub(super) arguments: String,
-    /// Whether it can be attached to here, and how, or why not.
-    pub(super) reason: String,
 }
 
 impl List {

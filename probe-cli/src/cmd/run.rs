@@ -119,7 +119,7 @@ impl Run {
             if !self.no_live {
                 words.detail(&format!("watching the live kernel beside {name}"));
                 found.report.live =
-                    kernel::live(name, &lab.tasks(experiment), self.quick, || lab.interrupted());
+                    kernel::live(experiment, &lab.tasks(experiment), self.quick, || lab.interrupted());
             }
             report.experiments.push(found.report);
             report.warnings.extend(found.warnings);

@@ -5,9 +5,11 @@
 //! mail claims is not here but in `claims/`, as data. To add one, write a module and name it in [`ALL`].
 
 pub mod pool_mix;
+pub mod question;
 
 use serde::{Deserialize, Serialize};
 
+use self::question::Question;
 use crate::claim::Claim;
 use crate::stats::histogram::Histogram;
 
@@ -18,6 +20,12 @@ pub const ALL: &[&dyn Experiment] = &[&pool_mix::PoolMix];
 pub trait Experiment: Comparison {
     /// The mail's claim.
     fn claim(&self) -> &'static Claim;
+
+    /// What to ask of the running kernel beside it, with `tasks` tasks making the calls.
+    fn live(&self, tasks: usize) -> Vec<Question> {
+        let _ = tasks;
+        Vec::new()
+    }
 }
 
 /// Several ways to do one job, to be measured against each other: what the harness knows how to run.

@@ -12,6 +12,7 @@ use entropy_core::pool::{
     ExtractForm, Layout, LockWatch, MemoryVisitor, MixPlan, PerCpuPools, Place, Pool, PoolSize, Prefetch,
 };
 
+use super::question::{Candidate, Load, Question};
 use super::{Case, Comparison, Experiment, Factor, Level, LockTimes, VariantInfo, Workload};
 use crate::claim::Claim;
 use crate::harness::clock;
@@ -35,6 +36,20 @@ const READ_BYTES: usize = 1024;
 
 /// Reads of one task in a batch: long enough that starting the tasks is small beside it.
 const READS_PER_BATCH: u64 = 16;
+
+/// Ways to trace a getrandom, best first.
+const GETRANDOM: &[Candidate] = &[
+    Candidate::Function("get_random_bytes_user"),
+    Candidate::SyscallEvents("getrandom"),
+    Candidate::RawSyscall("getrandom"),
+];
+
+/// Ways to trace a read of /dev/urandom, best first.
+const READ_URANDOM: &[Candidate] = &[
+    Candidate::Function("urandom_read_iter"),
+    Candidate::SyscallEvents("read"),
+    Candidate::RawSyscall("read"),
+];
 
 /// Where the pool's lines are when a mixing call begins.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -74,6 +89,27 @@ const READERS: [Reader; 5] = [
 impl Experiment for PoolMix {
     fn claim(&self) -> &'static Claim {
         &CLAIM
+    }
+
+    fn live(&self, tasks: usize) -> Vec<Question> {
+        vec![
+            Question {
+                target: "random:read-urandom",
+                question: "what a read of /dev/urandom costs today; where a system call is traced it includes \
+                           entry, file lookup, the copy to user space and page faults",
+                load: Load::ReadUrandom { bytes: READ_BYTES },
+                tasks,
+                candidates: READ_URANDOM,
+            },
+            Question {
+                target: "random:getrandom",
+                question: "what a getrandom costs today; where a system call is traced it includes entry, the \
+                           copy to user space and page faults",
+                load: Load::Getrandom { bytes: READ_BYTES },
+                tasks,
+                candidates: GETRANDOM,
+            },
+        ]
     }
 }
 

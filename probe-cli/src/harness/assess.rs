@@ -4,21 +4,21 @@ use std::collections::BTreeMap;
 
 use probe_abi::batch::BatchEvent;
 
+use super::assessed::{AssessedCase, EFFECT, FLOOR, Run, pair_ratio, stream};
 use super::clock::Clock;
 use super::drops::RULES;
 use super::judge;
 use super::options::Options;
 use super::rows::{Situation, row};
 use super::run::Measured;
-use super::samples::{CaseSamples, Pairs};
+use super::samples::CaseSamples;
 use crate::claim::{Claim, Figure, Mail};
 use crate::experiment::{Case, Experiment};
 use crate::report::model::{
-    CaseReport, ClaimReport, Effect, ExperimentReport, LockRow, NoiseFloor, Quantiles, Ratio, VariantRow,
+    CaseReport, ClaimReport, Effect, ExperimentReport, LockRow, NoiseFloor, Quantiles,
 };
 use crate::stats::effect::main_effect;
 use crate::stats::histogram::Histogram;
-use crate::stats::ratio::{paired_logs, ratio};
 use crate::stats::rng::Rng;
 
 /// All of the report on `experiment` but the live kernel beside it.
@@ -57,30 +57,6 @@ pub fn assess(
         cases: assessed.iter().map(|found| found.report.clone()).collect(),
         variants: assessed.into_iter().flat_map(|found| found.rows).collect(),
     }
-}
-
-/// What all cases of a run share.
-#[derive(Debug)]
-pub(super) struct Run<'a> {
-    pub(super) measured: &'a Measured,
-    pub(super) options: &'a Options,
-    pub(super) cpus: usize,
-    /// The probe's intervals in ns by batch key; none without markers.
-    pub(super) probe: Option<BTreeMap<u64, u64>>,
-}
-
-/// A case with everything that was found out about it.
-#[derive(Debug)]
-pub(super) struct AssessedCase {
-    pub(super) index: usize,
-    pub(super) case: Case,
-    pub(super) samples: CaseSamples,
-    pub(super) report: CaseReport,
-    /// How the variants differ, if they do not do the same work.
-    pub(super) difference: Option<String>,
-    /// Share of the A/A pairs that were dropped.
-    pub(super) floor_drop_rate: f64,
-    rows: Vec<VariantRow>,
 }
 
 fn assess_case(run: &Run<'_>, index: usize, case: Case, check: &Result<String, String>) -> AssessedCase {
@@ -200,22 +176,6 @@ fn buckets(ticks: &Histogram, clock: &Clock) -> Vec<[u64; 3]> {
     }
     found
 }
-
-/// The ratio of paired slots.
-pub(super) fn pair_ratio(pairs: &Pairs, rng: &mut Rng) -> Option<Ratio> {
-    ratio(&paired_logs(&pairs.ours, &pairs.theirs), rng)
-}
-
-/// A random stream for one number of the report, whatever else is computed.
-pub(super) fn stream(seed: u64, case: usize, slot: usize, purpose: u64) -> Rng {
-    Rng::derive(seed, &[purpose, case as u64, slot as u64])
-}
-
-/// Purposes of random streams, so that no two draw the same numbers.
-pub(super) const MEDIAN: u64 = 16;
-pub(super) const RATIO: u64 = 17;
-const FLOOR: u64 = 18;
-const EFFECT: u64 = 19;
 
 fn claim_report(claim: &Claim) -> ClaimReport {
     let said = &claim.claim;

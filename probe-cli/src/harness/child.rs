@@ -1,5 +1,6 @@
 //! A launch as its parent sees it: a child process with orders, a record and last words.
 
+use std::ffi::OsString;
 use std::io::{self, Read, Write};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
@@ -7,7 +8,31 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread::{self, JoinHandle};
 
 use super::record::{LaunchRecord, LaunchSpec};
-use super::run::{Launcher, RunError};
+use super::run_error::RunError;
+
+/// The hidden subcommand that a launch is started with.
+pub const SUBCOMMAND: &str = "launch";
+
+/// How a launch is started: orders go to its stdin, its record comes from its stdout.
+#[derive(Clone, Debug)]
+pub struct Launcher {
+    /// Program.
+    pub program: PathBuf,
+    /// Its arguments.
+    pub arguments: Vec<OsString>,
+}
+
+impl Launcher {
+    /// This program with the hidden subcommand.
+    ///
+    /// # Errors
+    ///
+    /// The path of this program cannot be found.
+    pub fn this_program() -> Result<Self, RunError> {
+        let program = std::env::current_exe().map_err(RunError::Program)?;
+        Ok(Self { program, arguments: vec![SUBCOMMAND.into()] })
+    }
+}
 
 /// Bytes of a failed launch's stderr that its error shows.
 const TAIL: usize = 2000;

@@ -1,6 +1,6 @@
 //! The two verdicts of an experiment, in data and in words.
 
-use super::assess::{AssessedCase, pair_ratio, stream};
+use super::assessed::{AssessedCase, RATIO, pair_ratio, stream};
 use super::clock::Clock;
 use super::options::Options;
 use crate::claim::{Claim, Direction, Quantity};
@@ -149,7 +149,7 @@ fn weigh(rows: Rows<'_>, options: &Options, clock: &Clock) -> Evidence {
     let Rows { case, baseline, candidate } = rows;
     let pairs = case.samples.pairs(candidate, baseline);
     // The stream of the report's own row when the baseline is the case's, so that both print one interval.
-    let mut rng = stream(options.seed, case.index, candidate, super::assess::RATIO);
+    let mut rng = stream(options.seed, case.index, candidate, RATIO);
     let shortest = [baseline, candidate].map(|slot| case.samples.batch_ns(slot).unwrap_or(f64::INFINITY));
     Evidence {
         ratio: pair_ratio(&pairs, &mut rng),

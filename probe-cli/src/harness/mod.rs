@@ -5,8 +5,9 @@
 //! [`assess`](mod@assess) turns the rest into the rows and verdicts of the report.
 
 pub mod assess;
+mod assessed;
 mod barrier;
-mod child;
+pub mod child;
 pub mod clock;
 pub mod crew;
 pub mod drops;
@@ -21,5 +22,6 @@ pub mod plan;
 pub mod record;
 mod rows;
 pub mod run;
+pub mod run_error;
 mod samples;
 mod witness;

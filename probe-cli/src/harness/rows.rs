@@ -2,7 +2,7 @@
 
 use probe_abi::batch::BatchKey;
 
-use super::assess::{MEDIAN, RATIO, Run, pair_ratio, stream};
+use super::assessed::{MEDIAN, RATIO, Run, pair_ratio, stream};
 use super::drops::RULES;
 use super::samples::{CaseSamples, Pairs};
 use crate::experiment::Case;

@@ -1,26 +1,20 @@
 //! The parent of the launches: starts them one after another, and listens to the markers meanwhile.
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
 use std::future;
-use std::io;
-use std::path::PathBuf;
-use std::process::ExitStatus;
 use std::time::Duration;
 
 use probe_abi::batch::BatchEvent;
 use tokio::sync::watch;
 
-use super::child::Launch;
+use super::child::{Launch, Launcher};
 use super::clock::Clock;
 use super::markers::BatchSource;
 use super::options::Options;
 use super::record::{LaunchRecord, LaunchSpec};
+use super::run_error::RunError;
 use crate::experiment::{Case, Comparison};
 use crate::sys::affinity;
-
-/// The hidden subcommand that a launch is started with.
-pub const SUBCOMMAND: &str = "launch";
 
 /// How often the markers' events are fetched, and how late the end of a launch may be seen.
 const POLL: Duration = Duration::from_millis(20);
@@ -51,97 +45,6 @@ pub struct Progress {
     pub done: u16,
     /// Launches to run.
     pub launches: u16,
-}
-
-/// Why a comparison could not be measured.
-#[derive(Debug, thiserror::Error)]
-pub enum RunError {
-    /// No CPU to use.
-    #[error("{comparison} needs a CPU to run on; --cpus names none")]
-    NoCpu {
-        /// The comparison.
-        comparison: String,
-    },
-    /// A CPU that this process may not use.
-    #[error(
-        "{comparison} cannot use CPU {cpu}: this process may run on {allowed:?} (--cpus, taskset, cpuset)"
-    )]
-    Cpu {
-        /// The comparison.
-        comparison: String,
-        /// The CPU asked for.
-        cpu: usize,
-        /// Those that are allowed.
-        allowed: Vec<usize>,
-    },
-    /// `--threads` leaves nothing.
-    #[error("{comparison} has no case with {threads:?} tasks; it has cases with {available:?}")]
-    NoCase {
-        /// The comparison.
-        comparison: String,
-        /// What was asked for.
-        threads: Vec<usize>,
-        /// What there is.
-        available: Vec<usize>,
-    },
-    /// This program does not know where it is.
-    #[error("the path of this program cannot be found; was it replaced while running?")]
-    Program(#[source] io::Error),
-    /// A launch could not be started or talked to.
-    #[error("launch {launch} of {comparison} cannot be started as {}", program.display())]
-    Start {
-        /// The comparison.
-        comparison: String,
-        /// Which launch.
-        launch: u16,
-        /// What was started.
-        program: PathBuf,
-        /// What the system answered.
-        source: io::Error,
-    },
-    /// A launch failed.
-    #[error("launch {launch} of {comparison} failed ({status}); its last words: {stderr}")]
-    Failed {
-        /// The comparison.
-        comparison: String,
-        /// Which launch.
-        launch: u16,
-        /// How it ended.
-        status: ExitStatus,
-        /// The end of its stderr.
-        stderr: String,
-    },
-    /// A launch ended well and said something else than a record.
-    #[error("launch {launch} of {comparison} ended without a record that can be read")]
-    Record {
-        /// The comparison.
-        comparison: String,
-        /// Which launch.
-        launch: u16,
-        /// What is wrong with it.
-        source: serde_json::Error,
-    },
-}
-
-/// How a launch is started: orders go to its stdin, its record comes from its stdout.
-#[derive(Clone, Debug)]
-pub struct Launcher {
-    /// Program.
-    pub program: PathBuf,
-    /// Its arguments.
-    pub arguments: Vec<OsString>,
-}
-
-impl Launcher {
-    /// This program with the hidden subcommand.
-    ///
-    /// # Errors
-    ///
-    /// The path of this program cannot be found.
-    pub fn this_program() -> Result<Self, RunError> {
-        let program = std::env::current_exe().map_err(RunError::Program)?;
-        Ok(Self { program, arguments: vec![SUBCOMMAND.into()] })
-    }
 }
 
 /// Measures `comparison` by starting this program anew for every launch.

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::time::Instant;
 
 use probe_abi::batch::BatchKey;
-use probe_abi::maps::Classes;
 use probe_abi::site;
+use probe_abi::size::Classes;
 
 use super::function;
 use super::markers::Markers;

@@ -5,8 +5,9 @@ use std::path::Path;
 
 use aya::programs::KProbe;
 use probe_abi::batch::BatchKey;
-use probe_abi::maps::{Classes, program};
+use probe_abi::maps::program;
 use probe_abi::site;
+use probe_abi::size::Classes;
 
 use super::call::{self, Primitive};
 use super::function;

@@ -6,7 +6,8 @@ use std::sync::OnceLock;
 use aya::Btf;
 use aya::maps::{Array, HashMap, MapData};
 use aya::programs::{FEntry, FExit, TestRun as _};
-use probe_abi::maps::{self, Classes, Layout, program};
+use probe_abi::maps::{self, Layout, program};
+use probe_abi::size::Classes;
 
 use super::backend::Backend;
 use super::object::{self, Filter, Sizes, map_mut};

@@ -9,71 +9,23 @@ use std::io::Read as _;
 use std::sync::Barrier;
 use std::time::Instant;
 
-use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
-use nix::unistd::{Pid, getppid};
-use probe_abi::maps::Classes;
+use nix::unistd::getppid;
 use probe_abi::quality::Quality;
+use probe_abi::size::Classes;
 
 use super::backend::Backend;
 use super::calibration;
 use super::function::{self, Function};
 use super::object::Filter;
-use super::refusal::Refusal;
+use super::refusal::{Cause, Refusal};
 use super::session::{Session, TargetReading};
 use super::syscall::{self, Syscall};
+use crate::experiment::question::{Candidate, Load, Question};
 use crate::report::model::LiveRow;
+use crate::stats::histogram::Histogram;
+use crate::stats::quantile::median;
+use crate::sys::affinity;
 use crate::sys::getrandom::getrandom;
-
-/// Something to ask of the running kernel.
-#[derive(Clone, Copy, Debug)]
-pub struct Question {
-    /// What is traced, as a TARGET.
-    pub target: &'static str,
-    /// What the row answers, and what it includes that a row of the lab does not.
-    pub question: &'static str,
-    /// The calls to make.
-    pub load: Load,
-    /// Tasks that make them at a time, each pinned to a CPU in turn.
-    pub tasks: usize,
-    /// Ways to trace them, best first.
-    pub candidates: &'static [Candidate],
-}
-
-/// Calls that a task makes, one after the other.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Load {
-    /// read(2) of this many bytes of /dev/urandom.
-    ReadUrandom {
-        /// Bytes a call.
-        bytes: usize,
-    },
-    /// getrandom(2) of this many bytes, past the C library.
-    Getrandom {
-        /// Bytes a call.
-        bytes: usize,
-    },
-}
-
-impl Load {
-    /// Bytes a call.
-    #[must_use]
-    pub const fn bytes(self) -> usize {
-        match self {
-            Self::ReadUrandom { bytes } | Self::Getrandom { bytes } => bytes,
-        }
-    }
-}
-
-/// A way to trace the calls.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Candidate {
-    /// A kernel function, by fentry and fexit.
-    Function(&'static str),
-    /// A system call, by its own events.
-    SyscallEvents(&'static str),
-    /// A system call, by the points that all pass.
-    RawSyscall(&'static str),
-}
 
 /// How much to measure. Probes are attached anew in each round.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -86,93 +38,51 @@ pub struct Effort {
 
 impl Effort {
     /// For `--quick`.
-    pub const QUICK: Self = Self { rounds: 5, calls: 2_000 };
+    pub const QUICK: Self = Self { rounds: 3, calls: 3_000 };
     /// For a full run.
     pub const FULL: Self = Self { rounds: 9, calls: 10_000 };
 }
 
-const GETRANDOM: &[Candidate] = &[
-    Candidate::Function("get_random_bytes_user"),
-    Candidate::SyscallEvents("getrandom"),
-    Candidate::RawSyscall("getrandom"),
-];
-const READ_URANDOM: &[Candidate] = &[
-    Candidate::Function("urandom_read_iter"),
-    Candidate::SyscallEvents("read"),
-    Candidate::RawSyscall("read"),
-];
-
-/// The questions of the family `random` for `tasks` tasks reading `bytes` at a time.
+/// The mechanism that a candidate stands for.
 #[must_use]
-pub const fn random_questions(tasks: usize, bytes: usize) -> [Question; 2] {
-    [
-        Question {
-            target: "random:read-urandom",
-            question: "what a read of /dev/urandom costs today; where a system call is traced it includes entry, \
-                       file lookup, the copy to user space and page faults",
-            load: Load::ReadUrandom { bytes },
-            tasks,
-            candidates: READ_URANDOM,
-        },
-        Question {
-            target: "random:getrandom",
-            question: "what a getrandom costs today; where a system call is traced it includes entry, the copy to \
-                       user space and page faults",
-            load: Load::Getrandom { bytes },
-            tasks,
-            candidates: GETRANDOM,
-        },
-    ]
+pub const fn backend(candidate: Candidate) -> Backend {
+    match candidate {
+        Candidate::Function(_) => Backend::Fentry,
+        Candidate::SyscallEvents(_) => Backend::Tracepoint,
+        Candidate::RawSyscall(_) => Backend::RawTracepoint,
+    }
 }
 
-impl Candidate {
-    const fn backend(self) -> Backend {
-        match self {
-            Self::Function(_) => Backend::Fentry,
-            Self::SyscallEvents(_) => Backend::Tracepoint,
-            Self::RawSyscall(_) => Backend::RawTracepoint,
-        }
+fn describe(candidate: Candidate) -> String {
+    match candidate {
+        Candidate::Function(name) => name.to_owned(),
+        Candidate::SyscallEvents(name) | Candidate::RawSyscall(name) => format!("syscall:{name}"),
     }
+}
 
-    fn describe(self) -> String {
-        match self {
-            Self::Function(name) => name.to_owned(),
-            Self::SyscallEvents(name) | Self::RawSyscall(name) => format!("syscall:{name}"),
+fn attach(candidate: Candidate, filter: Filter) -> Result<Session, Refusal> {
+    let syscall = |name: &str| {
+        Syscall::by_name(name).ok_or_else(|| {
+            let tried = format!("tracing syscall:{name}");
+            Refusal::new(tried, "its number is not known here", Cause::NotBuiltIn)
+        })
+    };
+    match candidate {
+        Candidate::Function(name) => {
+            function::trace(&[Function { name, size_argument: None }], filter, Classes::One)
         }
+        Candidate::SyscallEvents(name) => syscall::trace_events(&[syscall(name)?], filter, Classes::One),
+        Candidate::RawSyscall(name) => syscall::trace_raw(&[syscall(name)?], filter, Classes::One),
     }
+}
 
-    fn attach(self, filter: Filter) -> Result<Session, Refusal> {
-        let unknown = |name: &str| {
-            let answer = "its number is not known here".to_owned();
-            Refusal {
-                tried: format!("tracing syscall:{name}"),
-                answer,
-                cause: super::refusal::Cause::NotBuiltIn,
-            }
-        };
-        match self {
-            Self::Function(name) => {
-                function::trace(&[Function { name, size_argument: None }], filter, Classes::One)
-            }
-            Self::SyscallEvents(name) => {
-                let call = Syscall::by_name(name).ok_or_else(|| unknown(name))?;
-                syscall::trace_events(&[call], filter, Classes::One)
-            }
-            Self::RawSyscall(name) => {
-                let call = Syscall::by_name(name).ok_or_else(|| unknown(name))?;
-                syscall::trace_raw(&[call], filter, Classes::One)
-            }
-        }
-    }
-
-    fn floor_ns(self) -> Option<u64> {
-        let floor = match self {
-            Self::Function(_) => function::floor(calibration::FLOOR_CALLS),
-            Self::SyscallEvents(_) => calibration::event_floor(),
-            Self::RawSyscall(_) => calibration::raw_floor(),
-        };
-        floor.ok()?.quantile(0.5)
-    }
+fn floor_ns(candidate: Candidate) -> Option<u64> {
+    let floor = match candidate {
+        Candidate::Function(_) => function::floor(calibration::FLOOR_CALLS),
+        Candidate::SyscallEvents(_) => calibration::event_floor(),
+        Candidate::RawSyscall(_) => calibration::raw_floor(),
+    };
+    floor.ok()?.quantile(0.5)
 }
 
 /// Puts the question. A row always comes back; one that nothing could answer has backend `none` and `n` 0, and
@@ -184,13 +94,13 @@ pub fn ask(question: &Question, effort: Effort) -> LiveRow {
     for candidate in question.candidates {
         match measure(*candidate, question, effort) {
             Ok(measured) => {
-                reasons.insert(0, format!("{} by {}", candidate.describe(), candidate.backend()));
+                reasons.insert(0, format!("{} by {}", describe(*candidate), backend(*candidate)));
                 fill(&mut row, *candidate, &measured);
                 row.reason = reasons.join("; ");
                 return row;
             }
             Err(refusal) => {
-                reasons.push(format!("{} by {}: {refusal}", candidate.describe(), candidate.backend()))
+                reasons.push(format!("{} by {}: {refusal}", describe(*candidate), backend(*candidate)))
             }
         }
     }
@@ -237,15 +147,14 @@ struct Measured {
 }
 
 fn measure(candidate: Candidate, question: &Question, effort: Effort) -> Result<Measured, Refusal> {
-    let mut total =
-        TargetReading { classes: vec![crate::stats::histogram::Histogram::default()], ..Default::default() };
+    let mut total = TargetReading { classes: vec![Histogram::default()], ..Default::default() };
     let (mut missed, mut calls) = (Some(0), 0);
     let (mut plain, mut probed) = (Times::default(), Times::default());
     // Pages, caches and the kernel's own state are warm in both halves.
     run(question, effort.calls / 10)?;
     for round in 0..effort.rounds {
         let mut with_probes = |probed: &mut Times| {
-            let session = candidate.attach(Filter::own_process())?;
+            let session = attach(candidate, Filter::own_process())?;
             let turn = run(question, effort.calls)?;
             calls += turn.calls;
             probed.push(&turn);
@@ -271,21 +180,21 @@ fn measure(candidate: Candidate, question: &Question, effort: Effort) -> Result<
         reading: total,
         missed,
         calls,
-        added_ns: difference(&mut probed.traced_ns, &mut plain.traced_ns),
-        bystander_ns: difference(&mut probed.bystander_ns, &mut plain.bystander_ns),
+        added_ns: difference(&probed.traced_ns, &plain.traced_ns),
+        bystander_ns: difference(&probed.bystander_ns, &plain.bystander_ns),
     })
 }
 
 fn fill(row: &mut LiveRow, candidate: Candidate, measured: &Measured) {
     let histogram = measured.reading.total();
-    row.backend = candidate.backend().name().to_owned();
+    row.backend = backend(candidate).name().to_owned();
     row.calls = Some(measured.calls);
     row.n = histogram.n();
     row.p50_ns = histogram.quantile(0.5);
     row.p90_ns = histogram.quantile(0.9);
     row.p99_ns = histogram.quantile(0.99);
     row.max_ns = histogram.max();
-    row.floor_ns = candidate.floor_ns();
+    row.floor_ns = floor_ns(candidate);
     row.added_ns = measured.added_ns;
     row.bystander_ns = measured.bystander_ns;
     row.in_flight = measured.reading.in_flight;
@@ -310,15 +219,10 @@ impl Times {
     }
 }
 
-/// Difference of medians, in whole ns.
-fn difference(with: &mut [f64], without: &mut [f64]) -> Option<i64> {
-    Some((median(with)? - median(without)?).round() as i64)
-}
-
-fn median(values: &mut [f64]) -> Option<f64> {
-    values.sort_unstable_by(f64::total_cmp);
-    let (lower, upper) = (values.get(values.len().checked_sub(1)? / 2)?, values.get(values.len() / 2)?);
-    Some(f64::midpoint(*lower, *upper))
+/// Median of the differences of each round, in whole ns.
+fn difference(with: &[f64], without: &[f64]) -> Option<i64> {
+    let rounds: Vec<f64> = with.iter().zip(without).map(|(with, without)| with - without).collect();
+    Some(median(&rounds)?.round() as i64)
 }
 
 /// What all tasks did once.
@@ -339,7 +243,8 @@ fn run(question: &Question, calls: u32) -> Result<Turn, Refusal> {
             .map(|task| {
                 let (barrier, cpu) = (&barrier, cpus.get(task % cpus.len().max(1)).copied());
                 scope.spawn(move || {
-                    pin(cpu);
+                    // Where that is refused the thread runs where it may, which costs precision only.
+                    let _ = cpu.map(affinity::pin);
                     let prepared = Calls::prepare(question.load);
                     // Also where preparing failed: the others wait for everyone.
                     barrier.wait();
@@ -367,9 +272,14 @@ fn run(question: &Question, calls: u32) -> Result<Turn, Refusal> {
     }
     Ok(Turn {
         calls: u64::from(calls) * question.tasks as u64,
-        call_ns: median(&mut call_ns).unwrap_or(0.0),
-        bystander_ns: median(&mut bystander_ns).unwrap_or(0.0),
+        call_ns: median(&call_ns).unwrap_or(0.0),
+        bystander_ns: median(&bystander_ns).unwrap_or(0.0),
     })
+}
+
+/// Where the kernel does not tell, nothing is pinned.
+fn allowed_cpus() -> Vec<usize> {
+    affinity::allowed().unwrap_or_default()
 }
 
 /// Time of one of `calls` calls, ns.
@@ -406,37 +316,29 @@ impl Calls {
     }
 }
 
-/// The CPUs this process may run on.
-fn allowed_cpus() -> Vec<usize> {
-    let Ok(set) = sched_getaffinity(Pid::from_raw(0)) else { return Vec::new() };
-    (0..CpuSet::count()).filter(|cpu| set.is_set(*cpu).unwrap_or(false)).collect()
-}
-
-/// Pins the calling thread. Where that is refused the thread runs where it may, which costs precision only.
-fn pin(cpu: Option<usize>) {
-    let mut set = CpuSet::new();
-    if let Some(cpu) = cpu
-        && set.set(cpu).is_ok()
-    {
-        let _ = sched_setaffinity(Pid::from_raw(0), &set);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    const QUESTION: Question = Question {
+        target: "random:getrandom",
+        question: "",
+        load: Load::Getrandom { bytes: 64 },
+        tasks: 1,
+        candidates: &[],
+    };
+
     #[test]
-    fn the_median_of_an_even_number_lies_between() {
-        assert_eq!(median(&mut [4.0, 1.0, 3.0, 2.0]), Some(2.5));
-        assert_eq!(median(&mut [3.0, 1.0, 2.0]), Some(2.0));
-        assert_eq!(median(&mut []), None);
+    fn what_is_added_is_told_by_each_round_and_not_by_drift() {
+        // The machine slows down by 100 a round; the probes add 7.
+        assert_eq!(difference(&[7.0, 107.0, 207.0], &[0.0, 100.0, 200.0]), Some(7));
+        assert_eq!(difference(&[], &[]), None);
     }
 
     #[test]
     fn a_question_that_nothing_answers_still_has_its_row() {
-        let [question, _] = random_questions(1, 64);
-        let row = ask(&Question { candidates: &[], ..question }, Effort { rounds: 1, calls: 1 });
+        let question = QUESTION;
+        let row = ask(&question, Effort { rounds: 1, calls: 1 });
         assert_eq!((&*row.backend, row.n, row.p50_ns), ("none", 0, None));
         assert!(!row.reason.is_empty());
         assert_eq!((row.size_lo, row.size_hi), (Some(64), Some(65)));
@@ -444,7 +346,7 @@ mod tests {
 
     #[test]
     fn every_task_makes_its_calls() {
-        let [question, _] = random_questions(3, 16);
+        let question = Question { tasks: 3, ..QUESTION };
         assert_eq!(run(&question, 5).unwrap().calls, 15);
     }
 }

@@ -57,7 +57,7 @@ pub(crate) struct Sizes {
 
 impl Sizes {
     pub(crate) const SMALLEST: Self = Self {
-        layout: Layout { targets: 1, classes: maps::Classes::One },
+        layout: Layout { targets: 1, classes: size::Classes::One },
         frames: 1,
         addresses: 1,
         batches: 1,

@@ -3,7 +3,8 @@
 use aya::Ebpf;
 use aya::maps::{Array, MapData};
 use aya::programs::{ProgramFd, RawTracePoint, TracePoint};
-use probe_abi::maps::{self, Classes, Layout, program};
+use probe_abi::maps::{self, Layout, program};
+use probe_abi::size::Classes;
 
 use super::backend::Backend;
 use super::object::{self, Filter, Sizes, map_mut};

@@ -4,8 +4,8 @@ use std::fs::File;
 use std::io::Read as _;
 
 use libtest_mimic::Trial;
-use probe_abi::maps::Classes;
 use probe_abi::quality::Quality;
+use probe_abi::size::Classes;
 use probe_cli::probe::function::{self, Function};
 use probe_cli::probe::object::Filter;
 use probe_cli::probe::refusal::Cause;

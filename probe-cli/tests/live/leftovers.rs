@@ -7,7 +7,8 @@ use std::process::{Command, ExitCode, Stdio};
 
 use aya::programs::loaded_programs;
 use libtest_mimic::Trial;
-use probe_abi::maps::{Classes, PROGRAM_PREFIX};
+use probe_abi::maps::PROGRAM_PREFIX;
+use probe_abi::size::Classes;
 use probe_cli::probe::markers::Markers;
 use probe_cli::probe::object::Filter;
 use probe_cli::probe::refusal::Refusal;

@@ -1,9 +1,10 @@
-//! The questions of the random family, asked with little effort.
+//! The questions of every experiment, asked with little effort.
 
 use libtest_mimic::Trial;
+use probe_cli::experiment;
 use probe_cli::probe::calibration::calibrate;
 use probe_cli::probe::capability::mechanisms;
-use probe_cli::probe::live::{Effort, ask, random_questions};
+use probe_cli::probe::live::{Effort, ask};
 use probe_cli::probe::object;
 
 use crate::outcome::{Outcome, Stop, trial};
@@ -19,7 +20,7 @@ pub(crate) fn trials() -> Vec<Trial> {
 fn every_call_is_in_the_row() -> Outcome {
     object::bytes()?;
     let effort = Effort { rounds: 2, calls: 200 };
-    for question in random_questions(3, 64) {
+    for question in experiment::ALL.iter().flat_map(|experiment| experiment.live(3)) {
         let row = ask(&question, effort);
         if row.backend == "none" {
             return Err(Stop::Skip(row.reason));

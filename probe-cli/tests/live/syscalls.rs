@@ -5,9 +5,9 @@ use std::sync::mpsc;
 
 use libtest_mimic::Trial;
 use nix::unistd::{getppid, gettid};
-use probe_abi::maps::Classes;
 use probe_abi::quality::Quality;
 use probe_abi::size;
+use probe_abi::size::Classes;
 use probe_cli::probe::object::Filter;
 use probe_cli::probe::refusal::Refusal;
 use probe_cli::probe::session::Session;

@@ -6,7 +6,7 @@ use libtest_mimic::Trial;
 use nix::mount::{MsFlags, mount};
 use nix::sched::{CloneFlags, unshare};
 use nix::unistd::getppid;
-use probe_abi::maps::Classes;
+use probe_abi::size::Classes;
 use probe_cli::probe::object::{self, Filter};
 use probe_cli::probe::syscall::{self, Syscall};
 use probe_cli::probe::tracefs;

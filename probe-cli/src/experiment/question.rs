@@ -1,0 +1,52 @@
+//! What an experiment asks of the running kernel, as data: the calls to make, and the ways to trace them.
+
+/// Something to ask of the running kernel.
+#[derive(Clone, Copy, Debug)]
+pub struct Question {
+    /// What is traced, as a TARGET.
+    pub target: &'static str,
+    /// What the row answers, and what it includes that a row of the lab does not.
+    pub question: &'static str,
+    /// The calls to make.
+    pub load: Load,
+    /// Tasks that make them at a time, each pinned to a CPU in turn.
+    pub tasks: usize,
+    /// Ways to trace them, best first.
+    pub candidates: &'static [Candidate],
+}
+
+/// Calls that a task makes, one after the other.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Load {
+    /// read(2) of this many bytes of /dev/urandom.
+    ReadUrandom {
+        /// Bytes a call.
+        bytes: usize,
+    },
+    /// getrandom(2) of this many bytes, past the C library.
+    Getrandom {
+        /// Bytes a call.
+        bytes: usize,
+    },
+}
+
+impl Load {
+    /// Bytes a call.
+    #[must_use]
+    pub const fn bytes(self) -> usize {
+        match self {
+            Self::ReadUrandom { bytes } | Self::Getrandom { bytes } => bytes,
+        }
+    }
+}
+
+/// A way to trace the calls.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Candidate {
+    /// A kernel function, by fentry and fexit.
+    Function(&'static str),
+    /// A system call, by its own events.
+    SyscallEvents(&'static str),
+    /// A system call, by the points that all pass.
+    RawSyscall(&'static str),
+}
