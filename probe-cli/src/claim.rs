@@ -265,7 +265,7 @@ mod tests {
             assert!((found - expected).abs() < 1e-6, "{four:?}");
         }
         assert_eq!(claim.claim.quantity, Quantity::Rate);
-        assert!(claim.claim.test.is_none());
+        assert_eq!(claim.claim.test.map(|test| test.case), Some("read-4".to_owned()));
     }
 
     #[test]

@@ -9,6 +9,7 @@ use std::{
     os::unix::fs::{MetadataExt, PermissionsExt, symlink},
     path::{Path, PathBuf},
     process::{Command, Output, Stdio},
+    thread,
 };
 
 use assert_cmd::cargo::cargo_bin;
@@ -460,9 +461,14 @@ fn one_interrupt_ends_a_run_with_what_there_is() {
         assert_ne!(words.read_line(&mut line).unwrap(), 0, "the run ended early");
     }
     kill(Pid::from_raw(child.id().cast_signed()), Signal::SIGINT).unwrap();
-    let mut rest = String::new();
-    words.read_to_string(&mut rest).unwrap();
+    // Both pipes at once: a document is larger than a pipe, and who waits for one end must not fill the other.
+    let rest = thread::spawn(move || {
+        let mut rest = String::new();
+        words.read_to_string(&mut rest).unwrap();
+        rest
+    });
     let output = child.wait_with_output().unwrap();
+    let rest = rest.join().unwrap();
     assert_exit(&output, 0);
     assert!(rest.contains("finishing with what has been measured"), "{rest}");
     let document = document(&output);
