@@ -1,0 +1,167 @@
+//! The engine: a cached and a streaming routine, and the policy that picks between them.
+
+use core::mem::MaybeUninit;
+use core::ops::Range;
+
+use crate::arch::Available;
+use crate::features::Features;
+use crate::page::Page;
+use crate::policy::{Limits, NextUse, PAGE, Path, Policy};
+use crate::receipt::Receipt;
+use crate::routine::Routine;
+use crate::topology::Topology;
+
+/// Routines and a policy. Small, `Copy`, immutable: make one, keep it, share it.
+///
+/// ```
+/// use copy_engine::{Engine, NextUse, Policy};
+///
+/// let engine = Engine::detect().with_policy(Policy::PageUp);
+/// let mut out = vec![0; 256];
+/// let receipt = engine.copy(&mut out, &[7; 256], NextUse::Unknown);
+/// assert_eq!((receipt.cached, receipt.streamed), (256, 0));
+/// ```
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Engine {
+    cached: Available,
+    stream: Available,
+    page: Available,
+    policy: Policy,
+    limits: Limits,
+}
+
+/// The routines that suit a processor, as names: a choice on paper, testable with processors that are not here.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Selection {
+    /// Through the cache.
+    pub cached: Routine,
+    /// Around it.
+    pub stream: Routine,
+    /// For exactly a page.
+    pub page: Routine,
+}
+
+impl Selection {
+    /// The routines for a processor with these features.
+    ///
+    /// 32-byte vectors are preferred even where 64-byte ones exist: they were never slower by more than noise where both
+    /// were measured, and cost no processor any clock frequency. `rep movsb` is never chosen: its speed depends on how
+    /// source and destination lie to each other, and collapses for some pairs.
+    pub const fn for_features(features: Features) -> Self {
+        if features.contains(Features::AVX2) {
+            Self { cached: Routine::Avx2, stream: Routine::StreamAvx2, page: Routine::StreamAvx2 }
+        } else if features.contains(Features::X86_64) {
+            Self { cached: Routine::Sse2, stream: Routine::StreamSse2, page: Routine::StreamSse2 }
+        } else {
+            Self { cached: Routine::Memcpy, stream: Routine::Memcpy, page: Routine::Memcpy }
+        }
+    }
+}
+
+impl Engine {
+    /// The routines for this processor, the automatic policy, and limits from what the processor says of its caches.
+    ///
+    /// Asks the processor, which inside a virtual machine takes some tens of microseconds: keep the answer.
+    pub fn detect() -> Self {
+        let selection = Selection::for_features(Features::native());
+        let available = |routine: Routine| routine.on_this_cpu().unwrap_or(Available::MEMCPY);
+        Self {
+            cached: available(selection.cached),
+            stream: available(selection.stream),
+            page: available(selection.page),
+            policy: Policy::Automatic,
+            limits: Limits::from_topology(&Topology::native()),
+        }
+    }
+
+    /// The same engine with another policy.
+    pub const fn with_policy(self, policy: Policy) -> Self {
+        Self { policy, ..self }
+    }
+
+    /// The same engine with other limits for the automatic policy.
+    pub const fn with_limits(self, limits: Limits) -> Self {
+        Self { limits, ..self }
+    }
+
+    /// The same engine with another routine through the cache. One that streams is taken at its word, too.
+    pub const fn with_cached(self, routine: Available) -> Self {
+        Self { cached: routine, ..self }
+    }
+
+    /// The same engine with another routine around the cache.
+    pub const fn with_stream(self, routine: Available) -> Self {
+        Self { stream: routine, ..self }
+    }
+
+    /// The same engine with another routine for exactly a page.
+    pub const fn with_page(self, routine: Available) -> Self {
+        Self { page: routine, ..self }
+    }
+
+    /// The policy in force.
+    pub const fn policy(&self) -> Policy {
+        self.policy
+    }
+
+    /// The limits in force.
+    pub const fn limits(&self) -> Limits {
+        self.limits
+    }
+
+    /// The routines in force.
+    pub const fn selection(&self) -> Selection {
+        Selection { cached: self.cached.routine(), stream: self.stream.routine(), page: self.page.routine() }
+    }
+
+    /// The routine that a copy of `len` bytes to `dst_addr` takes.
+    #[inline]
+    pub(crate) fn pick(&self, len: usize, dst_addr: usize, next: NextUse) -> Available {
+        match self.policy.path(len, dst_addr, next, &self.limits) {
+            Path::Cached => self.cached,
+            Path::Stream => self.stream,
+            Path::StreamPage => self.page,
+        }
+    }
+
+    /// Copies `src` over `dst`.
+    ///
+    /// # Panics
+    ///
+    /// If the lengths differ.
+    #[inline]
+    pub fn copy(&self, dst: &mut [u8], src: &[u8], next: NextUse) -> Receipt {
+        self.pick(src.len(), dst.as_ptr().addr(), next).copy(dst, src)
+    }
+
+    /// Copies `src` into memory that need not be initialised, and hands it back initialised.
+    ///
+    /// # Panics
+    ///
+    /// If the lengths differ.
+    #[inline]
+    pub fn copy_uninit<'d>(
+        &self,
+        dst: &'d mut [MaybeUninit<u8>],
+        src: &[u8],
+        next: NextUse,
+    ) -> (&'d mut [u8], Receipt) {
+        self.pick(src.len(), dst.as_ptr().addr(), next).copy_uninit(dst, src)
+    }
+
+    /// Copies a page into a page, around the cache whatever the policy: no length to look at and no alignment.
+    #[inline]
+    pub fn copy_page(&self, dst: &mut Page, src: &[u8; PAGE]) -> Receipt {
+        self.page.copy(dst.as_mut(), src)
+    }
+
+    /// Copies `from` to the place that starts at `to` in the same slice; the two may overlap in any way.
+    ///
+    /// # Panics
+    ///
+    /// If either range leaves the slice.
+    pub fn copy_within(&self, bytes: &mut [u8], from: Range<usize>, to: usize, next: NextUse) -> Receipt {
+        let routine = self.pick(from.len(), bytes.as_ptr().addr().wrapping_add(to), next);
+        routine.copy_within(bytes, from, to)
+    }
+}
