@@ -114,6 +114,12 @@ impl Engine {
         Selection { cached: self.cached.routine(), stream: self.stream.routine(), page: self.page.routine() }
     }
 
+    /// The routines through the cache and around it.
+    #[cfg(feature = "std")]
+    pub(crate) const fn routines(&self) -> (Available, Available) {
+        (self.cached, self.stream)
+    }
+
     /// The routine that a copy of `len` bytes to `dst_addr` takes.
     #[inline]
     pub(crate) fn pick(&self, len: usize, dst_addr: usize, next: NextUse) -> Available {
