@@ -8,6 +8,8 @@ mod arch;
 #[cfg(feature = "std")]
 mod crossover;
 mod engine;
+#[cfg(all(feature = "fault", target_os = "linux"))]
+pub mod fault;
 mod features;
 mod page;
 mod policy;
