@@ -28,6 +28,8 @@ pub struct Engine {
     page: Available,
     policy: Policy,
     limits: Limits,
+    /// Up to this length every hint leads through the cache: one comparison is all that a short copy pays.
+    cached_up_to: usize,
 }
 
 /// The routines that suit a processor, as names: a choice on paper, testable with processors that are not here.
@@ -71,17 +73,40 @@ impl Engine {
             page: available(selection.page),
             policy: Policy::Automatic,
             limits: Limits::from_topology(&Topology::native()),
+            cached_up_to: 0,
         }
+        .settled()
+    }
+
+    /// The same engine with the shortcut for short copies that follows from its policy and limits.
+    const fn settled(self) -> Self {
+        let cached_up_to = match self.policy {
+            Policy::CachedAlways => usize::MAX,
+            Policy::StreamAlways => 0,
+            Policy::PageUp | Policy::ExactlyPage | Policy::PageDoor => PAGE - 1,
+            Policy::Automatic => {
+                let Limits { read_soon, not_read, unknown, .. } = self.limits;
+                let mut least = read_soon;
+                if not_read < least {
+                    least = not_read;
+                }
+                if unknown < least {
+                    least = unknown;
+                }
+                least.saturating_sub(1)
+            }
+        };
+        Self { cached_up_to, ..self }
     }
 
     /// The same engine with another policy.
     pub const fn with_policy(self, policy: Policy) -> Self {
-        Self { policy, ..self }
+        Self { policy, ..self }.settled()
     }
 
     /// The same engine with other limits for the automatic policy.
     pub const fn with_limits(self, limits: Limits) -> Self {
-        Self { limits, ..self }
+        Self { limits, ..self }.settled()
     }
 
     /// The same engine with another routine through the cache. One that streams is taken at its word, too.
@@ -123,6 +148,9 @@ impl Engine {
     /// The routine that a copy of `len` bytes to `dst_addr` takes.
     #[inline]
     pub(crate) fn pick(&self, len: usize, dst_addr: usize, next: NextUse) -> Available {
+        if len <= self.cached_up_to {
+            return self.cached;
+        }
         match self.policy.path(len, dst_addr, next, &self.limits) {
             Path::Cached => self.cached,
             Path::Stream => self.stream,
@@ -169,5 +197,40 @@ impl Engine {
     pub fn copy_within(&self, bytes: &mut [u8], from: Range<usize>, to: usize, next: NextUse) -> Receipt {
         let routine = self.pick(from.len(), bytes.as_ptr().addr().wrapping_add(to), next);
         routine.copy_within(bytes, from, to)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::policy::Basis;
+
+    /// The shortcut for short copies decides as the policy does.
+    #[test]
+    fn the_shortcut_agrees_with_the_policy() {
+        for &policy in Policy::ALL {
+            for (read_soon, not_read, unknown) in
+                [(1 << 20, 1024, 1 << 19), (0, 0, 0), (64, 128, 256), (9000, 8000, 7)]
+            {
+                let limits = Limits { read_soon, not_read, unknown, basis: Basis::Caller };
+                let engine = Engine::detect().with_policy(policy).with_limits(limits);
+                for len in (0..600).chain([1023, 1024, 4095, 4096, 4097, 8192, 1 << 20]) {
+                    for next in [NextUse::ReadSoon, NextUse::NotRead, NextUse::Unknown] {
+                        for dst in [0, 1, 64] {
+                            let expected = match policy.path(len, dst, next, &limits) {
+                                Path::Cached => engine.cached,
+                                Path::Stream => engine.stream,
+                                Path::StreamPage => engine.page,
+                            };
+                            // Nothing is copied by either when there is nothing to copy.
+                            assert!(
+                                len == 0 || engine.pick(len, dst, next) == expected,
+                                "{policy} {len} {next} {dst}"
+                            );
+                        }
+                    }
+                }
+            }
+        }
     }
 }

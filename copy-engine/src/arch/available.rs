@@ -97,20 +97,20 @@ impl Available {
         unsafe { self.copy_raw(to, from, len) }
     }
 
-    /// Copies between ranges that are known to be apart, and fences.
+    /// Copies between ranges that are known to be apart; fenced when it returns.
     ///
     /// # Safety
     ///
     /// As [`Self::copy_raw`], the ranges do not overlap, and `len` is the length of an object.
     #[inline]
-    pub(crate) unsafe fn copy_apart(self, dst: *mut u8, src: *const u8, len: usize) -> Receipt {
-        // SAFETY: the contract is the same; the fence follows before anybody can touch the destination.
-        let receipt = unsafe { self.copy_unfenced(dst, src, len) };
-        if receipt.streamed == 0 {
-            return receipt;
+    unsafe fn copy_apart(self, dst: *mut u8, src: *const u8, len: usize) -> Receipt {
+        if super::has_ladder(self.0, len) {
+            // SAFETY: the ranges by the contract; the features because this value exists.
+            unsafe { super::ladder(self.0, dst, src, len) };
+            return Receipt::cached(self.0, len);
         }
-        super::fence();
-        Receipt { fences: 1, ..receipt }
+        // SAFETY: the contract is the same.
+        unsafe { self.run(dst, src, len, true) }
     }
 
     /// Copies between ranges that are apart, and leaves the fence to the caller.
@@ -120,13 +120,23 @@ impl Available {
     /// As [`Self::copy_apart`]; and where the receipt says that bytes were streamed, nothing touches the destination
     /// before this thread has called `fence`.
     #[inline]
-    pub(crate) unsafe fn copy_unfenced(self, dst: *mut u8, src: *const u8, len: usize) -> Receipt {
+    pub(super) unsafe fn copy_unfenced(self, dst: *mut u8, src: *const u8, len: usize) -> Receipt {
+        // SAFETY: the contract is the same.
+        unsafe { self.run(dst, src, len, false) }
+    }
+
+    /// # Safety
+    ///
+    /// As [`Self::copy_apart`]; without `fenced`, as [`Self::copy_unfenced`].
+    #[inline(never)]
+    unsafe fn run(self, dst: *mut u8, src: *const u8, len: usize, fenced: bool) -> Receipt {
         if len == 0 {
             return Receipt::cached(self.0, 0);
         }
         // SAFETY: the ranges by the contract; the features because this value exists.
-        let moved = unsafe { super::run(self.0, dst, src, len) };
-        Receipt { routine: moved.routine, streamed: moved.streamed, cached: len - moved.streamed, fences: 0 }
+        let moved = unsafe { super::run(self.0, dst, src, len, fenced) };
+        let fences = u32::from(fenced && moved.streamed > 0);
+        Receipt { routine: moved.routine, streamed: moved.streamed, cached: len - moved.streamed, fences }
     }
 }
 

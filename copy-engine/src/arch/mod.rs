@@ -10,8 +10,6 @@ mod batch;
 mod portable;
 mod raw;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
-mod small;
-#[cfg(all(target_arch = "x86_64", not(miri)))]
 mod x86_64;
 
 pub use self::available::Available;
@@ -35,7 +33,7 @@ impl Moved {
 }
 
 #[cfg(all(target_arch = "x86_64", not(miri)))]
-pub(crate) use self::x86_64::{fence, native_cpuid, native_xcr0, run};
+pub(crate) use self::x86_64::{fence, has_ladder, ladder, native_cpuid, native_xcr0, run};
 
 #[cfg(not(all(target_arch = "x86_64", not(miri))))]
-pub(crate) use self::portable::{fence, native_cpuid, native_xcr0, run};
+pub(crate) use self::portable::{fence, has_ladder, ladder, native_cpuid, native_xcr0, run};

@@ -43,7 +43,7 @@ pub(crate) unsafe fn copy(dst: *mut u8, src: *const u8, len: usize) {
 /// # Safety
 ///
 /// As [`copy`].
-pub(crate) unsafe fn run(routine: Routine, dst: *mut u8, src: *const u8, len: usize) -> Moved {
+pub(crate) unsafe fn run(routine: Routine, dst: *mut u8, src: *const u8, len: usize, _fenced: bool) -> Moved {
     match routine {
         Routine::Memcpy => {
             // SAFETY: the contract is the same.
@@ -56,6 +56,21 @@ pub(crate) unsafe fn run(routine: Routine, dst: *mut u8, src: *const u8, len: us
             Moved::cached(Routine::Portable)
         }
     }
+}
+
+/// No routine here begins with a ladder.
+pub(crate) const fn has_ladder(_routine: Routine, _len: usize) -> bool {
+    false
+}
+
+/// Never called, as [`has_ladder`] says no; correct all the same.
+///
+/// # Safety
+///
+/// As [`copy`].
+pub(crate) unsafe fn ladder(_routine: Routine, dst: *mut u8, src: *const u8, len: usize) {
+    // SAFETY: the contract is the same.
+    unsafe { copy(dst, src, len) };
 }
 
 /// Nothing was streamed, so nothing is waited for.

@@ -1,15 +1,19 @@
 //! Vector loops, cached and streaming, one shape for three instruction sets.
 
 use core::arch::asm;
+use core::arch::x86_64::_mm256_zeroupper;
 
-use super::super::small;
+use super::{fence, ladder};
 
 const LINE: usize = 64;
+
+// Functions with wide vectors end with `vzeroupper`, since the compiler does not see that the assembly leaves the upper
+// halves dirty, and SSE code would be slow after it.
 
 /// Copies through the cache: one block at the start, blocks at aligned addresses, one block at the end.
 macro_rules! cached {
     ($name:ident, $blocks:ident, $feature:literal, $width:literal, $load:literal, $store:literal,
-     [$a:tt, $b:tt, $c:tt, $d:tt]) => {
+     [$a:tt, $b:tt, $c:tt, $d:tt] $(, $clean:ident)?) => {
         #[doc = concat!("Copies with vectors of ", stringify!($width), " bytes through the cache.")]
         ///
         /// # Safety
@@ -32,6 +36,7 @@ macro_rules! cached {
                 $blocks(dst.wrapping_add(skip), src.wrapping_add(skip), (len - skip) / BLOCK);
                 $blocks(dst.wrapping_add(len - BLOCK), src.wrapping_add(len - BLOCK), 1);
             }
+            $($clean();)?
             0
         }
 
@@ -75,12 +80,36 @@ macro_rules! cached {
 }
 
 cached!(cached_sse2, blocks_sse2, "sse2", 16, "movups", "movups", ["xmm0", "xmm1", "xmm2", "xmm3"]);
-cached!(cached_avx2, blocks_avx2, "avx2", 32, "vmovups", "vmovups", ["ymm0", "ymm1", "ymm2", "ymm3"]);
-cached!(cached_avx512, blocks_avx512, "avx512f", 64, "vmovups", "vmovups", ["zmm0", "zmm1", "zmm2", "zmm3"]);
+cached!(
+    cached_avx2,
+    blocks_avx2,
+    "avx2",
+    32,
+    "vmovups",
+    "vmovups",
+    ["ymm0", "ymm1", "ymm2", "ymm3"],
+    _mm256_zeroupper
+);
+cached!(
+    cached_avx512,
+    blocks_avx512,
+    "avx512f",
+    64,
+    "vmovups",
+    "vmovups",
+    ["zmm0", "zmm1", "zmm2", "zmm3"],
+    _mm256_zeroupper
+);
 
-/// Streams whole lines; what lies before the first line and after the last goes through the cache.
+/// Streams whole lines; what lies before the first line and after the last goes through the cache. Two functions each:
+/// one that fences, and one for a batch, which fences later.
 macro_rules! stream {
-    ($name:ident, $feature:literal, [$($clobber:tt),+], [$($instruction:expr),+ $(,)?]) => {
+    ($name:ident, $unfenced:ident, $feature:literal, [$($clobber:tt),+], [$($instruction:expr),+ $(,)?]
+     $(, $clean:ident)?) => {
+        stream!(@ $name, $feature, [$($clobber),+], [$($instruction),+], { fence(); } $(, $clean)?);
+        stream!(@ $unfenced, $feature, [$($clobber),+], [$($instruction),+], {} $(, $clean)?);
+    };
+    (@ $name:ident, $feature:literal, [$($clobber:tt),+], [$($instruction:expr),+], $fence:block $(, $clean:ident)?) => {
         #[doc = concat!("Streams whole lines with the vectors of ", $feature, "; returns the bytes streamed.")]
         ///
         /// # Safety
@@ -96,28 +125,31 @@ macro_rules! stream {
             // SAFETY: `head + lines * LINE + tail` is `len`, so both ends lie inside the two ranges, and both are
             // shorter than a line.
             unsafe {
-                small::copy(dst, src, head);
-                small::copy(dst.wrapping_add(len - tail), src.wrapping_add(len - tail), tail);
+                ladder::under_a_line(dst, src, head);
+                ladder::under_a_line(dst.wrapping_add(len - tail), src.wrapping_add(len - tail), tail);
             }
-            if lines > 0 {
-                // SAFETY: as above: the lines start after the head, where the destination is aligned to a line, and
-                // end before the tail. The target feature is enabled on this function, so its caller has proved it.
-                unsafe {
-                    asm!(
-                        "2:",
-                        $($instruction,)+
-                        "add {src}, 64",
-                        "add {dst}, 64",
-                        "dec {count}",
-                        "jnz 2b",
-                        src = inout(reg) src.wrapping_add(head) => _,
-                        dst = inout(reg) dst.wrapping_add(head) => _,
-                        count = inout(reg) lines => _,
-                        $(out($clobber) _,)+
-                        options(nostack),
-                    );
-                }
+            if lines == 0 {
+                return 0;
             }
+            // SAFETY: as above: the lines start after the head, where the destination is aligned to a line, and end
+            // before the tail. The target feature is enabled on this function, so its caller has proved it.
+            unsafe {
+                asm!(
+                    "2:",
+                    $($instruction,)+
+                    "add {src}, 64",
+                    "add {dst}, 64",
+                    "dec {count}",
+                    "jnz 2b",
+                    src = inout(reg) src.wrapping_add(head) => _,
+                    dst = inout(reg) dst.wrapping_add(head) => _,
+                    count = inout(reg) lines => _,
+                    $(out($clobber) _,)+
+                    options(nostack),
+                );
+            }
+            $($clean();)?
+            $fence
             lines * LINE
         }
     };
@@ -125,6 +157,7 @@ macro_rules! stream {
 
 stream!(
     stream_sse2,
+    stream_sse2_unfenced,
     "sse2",
     ["xmm0", "xmm1", "xmm2", "xmm3"],
     [
@@ -140,6 +173,7 @@ stream!(
 );
 stream!(
     stream_avx2,
+    stream_avx2_unfenced,
     "avx2",
     ["ymm0", "ymm1"],
     [
@@ -147,11 +181,13 @@ stream!(
         "vmovups ymm1, [{src} + 32]",
         "vmovntps [{dst}], ymm0",
         "vmovntps [{dst} + 32], ymm1",
-    ]
+    ],
+    _mm256_zeroupper
 );
 // Eight lines ahead. A prefetch never faults, so asking past the end of the source is harmless.
 stream!(
     stream_avx2_prefetch,
+    stream_avx2_prefetch_unfenced,
     "avx2",
     ["ymm0", "ymm1"],
     [
@@ -160,6 +196,14 @@ stream!(
         "vmovups ymm1, [{src} + 32]",
         "vmovntps [{dst}], ymm0",
         "vmovntps [{dst} + 32], ymm1",
-    ]
+    ],
+    _mm256_zeroupper
 );
-stream!(stream_avx512, "avx512f", ["zmm0"], ["vmovups zmm0, [{src}]", "vmovntps [{dst}], zmm0"]);
+stream!(
+    stream_avx512,
+    stream_avx512_unfenced,
+    "avx512f",
+    ["zmm0"],
+    ["vmovups zmm0, [{src}]", "vmovntps [{dst}], zmm0"],
+    _mm256_zeroupper
+);

@@ -1,10 +1,11 @@
-//! The routines of x86-64: assembly where the instruction is the point, and the ladder for what is small.
+//! The routines of x86-64: assembly where the instruction is the point, and ladders for what is small.
 
+mod ladder;
 mod lines;
 mod movnti;
 mod string;
 
-use super::{Moved, portable, small};
+use super::{Moved, portable};
 use crate::routine::Routine;
 use crate::topology::Leaf;
 use core::arch::asm;
@@ -37,45 +38,74 @@ pub(crate) fn native_xcr0() -> u64 {
     u64::from(high) << 32 | u64::from(low)
 }
 
-/// Runs `routine`. Nothing is fenced: streamed bytes must not be touched before [`fence`].
+/// Whether `routine` begins with a ladder, so that [`ladder`] may be called in its place.
+#[inline(always)]
+pub(crate) const fn has_ladder(routine: Routine, len: usize) -> bool {
+    len <= ladder::LADDER && matches!(routine, Routine::Sse2 | Routine::Avx2 | Routine::Avx512)
+}
+
+/// Runs the ladder of `routine`: the short way for short copies.
+///
+/// # Safety
+///
+/// As [`run`], and [`has_ladder`] says yes.
+#[inline]
+pub(crate) unsafe fn ladder(routine: Routine, dst: *mut u8, src: *const u8, len: usize) {
+    match routine {
+        // SAFETY: the contract is the same.
+        Routine::Sse2 => unsafe { ladder::sse2(dst, src, len) },
+        // SAFETY: the contract is the same; the processor has AVX2, which both other routines with a ladder need.
+        _ => unsafe { ladder::avx2(dst, src, len) },
+    }
+}
+
+/// Runs `routine`; `fenced` where the call must end with a fence if anything was streamed.
 ///
 /// # Safety
 ///
 /// `src` is valid for reads and `dst` for writes of `len` bytes, the ranges do not overlap, and the processor and the
-/// operating system have the features that `routine` needs.
-#[inline]
+/// operating system have the features that `routine` needs. Without `fenced`, streamed bytes are not touched before
+/// [`fence`].
 #[expect(clippy::multiple_unsafe_ops_per_block, reason = "one contract, handed on by every arm")]
-pub(crate) unsafe fn run(routine: Routine, dst: *mut u8, src: *const u8, len: usize) -> Moved {
-    // SAFETY: each arm hands its own contract on; the features are there by the last clause.
+pub(crate) unsafe fn run(routine: Routine, dst: *mut u8, src: *const u8, len: usize, fenced: bool) -> Moved {
+    // SAFETY: each arm hands its own contract on; the features are there by the last but one clause.
     let streamed = unsafe {
-        match routine {
-            Routine::Portable => {
+        match (routine, fenced) {
+            (Routine::Portable, _) => {
                 portable::copy(dst, src, len);
                 0
             }
-            Routine::Memcpy => {
+            (Routine::Memcpy, _) => {
                 core::ptr::copy_nonoverlapping(src, dst, len);
                 0
             }
-            Routine::RepMovsb => {
+            (Routine::RepMovsb, _) => {
                 string::rep_movsb(dst, src, len);
                 0
             }
-            Routine::Sse2 | Routine::Avx2 | Routine::Avx512 if len <= small::LADDER => {
-                small::copy(dst, src, len);
+            (Routine::Sse2 | Routine::Avx2 | Routine::Avx512, _) if len <= ladder::LADDER => {
+                ladder(routine, dst, src, len);
                 0
             }
-            Routine::Sse2 => lines::cached_sse2(dst, src, len),
-            Routine::Avx2 => lines::cached_avx2(dst, src, len),
-            Routine::Avx512 => lines::cached_avx512(dst, src, len),
-            Routine::MovntiPage if len == movnti::PAGE => movnti::page(dst, src),
-            Routine::Movnti | Routine::MovntiPage => {
+            (Routine::Sse2, _) => lines::cached_sse2(dst, src, len),
+            (Routine::Avx2, _) => lines::cached_avx2(dst, src, len),
+            (Routine::Avx512, _) => lines::cached_avx512(dst, src, len),
+            (Routine::MovntiPage, true) if len == movnti::PAGE => movnti::page(dst, src),
+            (Routine::MovntiPage, false) if len == movnti::PAGE => movnti::page_unfenced(dst, src),
+            (Routine::Movnti | Routine::MovntiPage, true) => {
                 return Moved { routine: Routine::Movnti, streamed: movnti::generic(dst, src, len) };
             }
-            Routine::StreamSse2 => lines::stream_sse2(dst, src, len),
-            Routine::StreamAvx2 => lines::stream_avx2(dst, src, len),
-            Routine::StreamAvx2Prefetch => lines::stream_avx2_prefetch(dst, src, len),
-            Routine::StreamAvx512 => lines::stream_avx512(dst, src, len),
+            (Routine::Movnti | Routine::MovntiPage, false) => {
+                return Moved { routine: Routine::Movnti, streamed: movnti::generic_unfenced(dst, src, len) };
+            }
+            (Routine::StreamSse2, true) => lines::stream_sse2(dst, src, len),
+            (Routine::StreamSse2, false) => lines::stream_sse2_unfenced(dst, src, len),
+            (Routine::StreamAvx2, true) => lines::stream_avx2(dst, src, len),
+            (Routine::StreamAvx2, false) => lines::stream_avx2_unfenced(dst, src, len),
+            (Routine::StreamAvx2Prefetch, true) => lines::stream_avx2_prefetch(dst, src, len),
+            (Routine::StreamAvx2Prefetch, false) => lines::stream_avx2_prefetch_unfenced(dst, src, len),
+            (Routine::StreamAvx512, true) => lines::stream_avx512(dst, src, len),
+            (Routine::StreamAvx512, false) => lines::stream_avx512_unfenced(dst, src, len),
         }
     };
     Moved { routine, streamed }

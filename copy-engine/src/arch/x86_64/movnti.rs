@@ -2,53 +2,71 @@
 
 use core::arch::asm;
 
+use super::fence;
+
 /// The page of the mail: its loop runs 64 times over 64 bytes, and this is the product.
 pub(super) const PAGE: usize = 4096;
 const LINE: usize = 64;
 const QUAD: usize = 8;
 
-/// Aligns the destination to 8, then moves lines of 64, quads of 8 and the last bytes. Returns the bytes streamed.
-///
-/// Below 8 bytes, in the head and in the tail the stores are ordinary ones: `movnti` knows 4 and 8 bytes only.
-///
-/// # Safety
-///
-/// `src` is valid for reads and `dst` for writes of `len` bytes, and the ranges do not overlap.
-#[expect(clippy::multiple_unsafe_ops_per_block, reason = "four pieces of one range, one argument")]
-pub(super) unsafe fn generic(dst: *mut u8, src: *const u8, len: usize) -> usize {
-    let head = if len < QUAD { len } else { dst.addr().wrapping_neg() % QUAD };
-    let (lines, quads) = ((len - head) / LINE, (len - head) % LINE / QUAD);
-    let streamed = lines * LINE + quads * QUAD;
-    let tail = len - head - streamed;
-    // SAFETY: head, lines, quads and tail add up to `len`, so each piece lies inside both ranges.
-    unsafe {
-        bytes(dst, src, head);
-        move_lines(dst.wrapping_add(head), src.wrapping_add(head), lines);
-        move_quads(dst.wrapping_add(head + lines * LINE), src.wrapping_add(head + lines * LINE), quads);
-        bytes(dst.wrapping_add(len - tail), src.wrapping_add(len - tail), tail);
-    }
-    streamed
+/// Both routines, fenced or for a batch, which fences later.
+macro_rules! routines {
+    ($generic:ident, $page:ident, $fence:block) => {
+        /// Aligns the destination to 8, then moves lines of 64, quads of 8 and the last bytes. Returns the bytes streamed.
+        ///
+        /// Below 8 bytes, in the head and in the tail the stores are ordinary ones: `movnti` knows 4 and 8 bytes only.
+        ///
+        /// # Safety
+        ///
+        /// `src` is valid for reads and `dst` for writes of `len` bytes, the ranges do not overlap, and nothing touches
+        /// the destination before a fence.
+        #[inline(never)]
+        pub(super) unsafe fn $generic(dst: *mut u8, src: *const u8, len: usize) -> usize {
+            let head = if len < QUAD { len } else { dst.addr().wrapping_neg() % QUAD };
+            let (lines, quads) = ((len - head) / LINE, (len - head) % LINE / QUAD);
+            let streamed = lines * LINE + quads * QUAD;
+            let tail = len - head - streamed;
+            let at = |offset: usize| (dst.wrapping_add(offset), src.wrapping_add(offset));
+            let ((first, first_src), (second, second_src)) = (at(head), at(head + lines * LINE));
+            let (last, last_src) = at(len - tail);
+            // SAFETY: head, lines, quads and tail add up to `len`, so each piece lies inside both ranges.
+            unsafe {
+                bytes(dst, src, head);
+                move_lines(first, first_src, lines);
+                move_quads(second, second_src, quads);
+                bytes(last, last_src, tail);
+            }
+            $fence
+            streamed
+        }
+
+        /// Copies exactly one page: no head, no tail, no length. Returns the bytes streamed.
+        ///
+        /// An unaligned destination is copied correctly, and slowly.
+        ///
+        /// # Safety
+        ///
+        /// As the generic routine with a `len` of [`PAGE`].
+        #[inline(never)]
+        pub(super) unsafe fn $page(dst: *mut u8, src: *const u8) -> usize {
+            // SAFETY: the contract is the same.
+            unsafe { move_lines(dst, src, PAGE / LINE) };
+            $fence
+            PAGE
+        }
+    };
 }
 
-/// Copies exactly one page: no head, no tail, no length. Returns the bytes streamed.
-///
-/// An unaligned destination is copied correctly, and slowly.
-///
-/// # Safety
-///
-/// As [`generic`] with a `len` of [`PAGE`].
-#[inline(never)]
-pub(super) unsafe fn page(dst: *mut u8, src: *const u8) -> usize {
-    // SAFETY: the contract is the same.
-    unsafe { move_lines(dst, src, PAGE / LINE) };
-    PAGE
-}
+routines!(generic, page, {
+    fence();
+});
+routines!(generic_unfenced, page_unfenced, {});
 
 /// Moves `count` bytes one by one, as the original does.
 ///
 /// # Safety
 ///
-/// As [`generic`] with a `len` of `count`.
+/// As the generic routine with a `len` of `count`.
 #[inline(always)]
 unsafe fn bytes(dst: *mut u8, src: *const u8, count: usize) {
     if count == 0 {
@@ -77,7 +95,7 @@ unsafe fn bytes(dst: *mut u8, src: *const u8, count: usize) {
 ///
 /// # Safety
 ///
-/// As [`generic`] with a `len` of `count * 8`; nothing may touch the destination before a fence.
+/// As the generic routine with a `len` of `count * 8`; nothing may touch the destination before a fence.
 #[inline(always)]
 unsafe fn move_quads(dst: *mut u8, src: *const u8, count: usize) {
     if count == 0 {
@@ -106,7 +124,7 @@ unsafe fn move_quads(dst: *mut u8, src: *const u8, count: usize) {
 ///
 /// # Safety
 ///
-/// As [`generic`] with a `len` of `count * 64`; nothing may touch the destination before a fence.
+/// As the generic routine with a `len` of `count * 64`; nothing may touch the destination before a fence.
 #[inline(always)]
 unsafe fn move_lines(dst: *mut u8, src: *const u8, count: usize) {
     if count == 0 {
