@@ -180,6 +180,7 @@ fn swapped_batches_are_both_fenced() {
 }
 
 #[test]
+#[cfg(feature = "std")]
 fn the_shared_engine_is_chosen_once() {
     let engine = Engine::detect().with_policy(Policy::PageUp);
     copy_engine::share(engine).unwrap();

@@ -6,11 +6,16 @@
 //! R8 to R11 carry data in the loops and are free in every fixup.
 
 use core::arch::global_asm;
+use core::sync::atomic::{AtomicBool, Ordering};
 
 use super::session::FaultRoutine;
+use crate::features::Features;
 
 /// The length of the page routine.
 const PAGE: usize = 4096;
+
+/// No instruction of the routines touches a byte this far past RSI or RDI, or further.
+pub(super) const REACH: usize = 128;
 
 /// What a routine leaves behind when it faults. The assembly knows the offsets.
 #[derive(Debug, Default)]
@@ -159,6 +164,7 @@ global_asm!(
     // Vectors of 16 bytes, which every x86-64 has; then quads; then bytes.
     begin!("vector"),
     "mov rax, rcx",
+    concat!(symbol!("vector_rest"), ":"),
     "cmp rdx, 64",
     "jb 23f",
     ".balign 16",
@@ -202,6 +208,34 @@ global_asm!(
     "mov qword ptr [rax + 16], rdx",
     concat!("jmp ", symbol!("tail")),
     end!("vector"),
+    // Vectors of 32 bytes as long as there are four, then as above.
+    begin!("vector_avx2"),
+    "mov rax, rcx",
+    "cmp rdx, 128",
+    concat!("jb ", symbol!("vector_rest")),
+    ".balign 16",
+    "22:",
+    may_fault!("vmovups ymm0, ymmword ptr [rsi]" => "44f"),
+    may_fault!("vmovups ymm1, ymmword ptr [rsi + 32]" => "44f"),
+    may_fault!("vmovups ymm2, ymmword ptr [rsi + 64]" => "44f"),
+    may_fault!("vmovups ymm3, ymmword ptr [rsi + 96]" => "44f"),
+    may_fault!("vmovups ymmword ptr [rdi], ymm0" => "44f"),
+    may_fault!("vmovups ymmword ptr [rdi + 32], ymm1" => "44f"),
+    may_fault!("vmovups ymmword ptr [rdi + 64], ymm2" => "44f"),
+    may_fault!("vmovups ymmword ptr [rdi + 96], ymm3" => "44f"),
+    "add rsi, 128",
+    "add rdi, 128",
+    "sub rdx, 128",
+    "cmp rdx, 128",
+    "jae 22b",
+    "vzeroupper",
+    concat!("jmp ", symbol!("vector_rest")),
+    "44:",
+    "vzeroupper",
+    "mov qword ptr [rax + 8], rdx",
+    "mov qword ptr [rax + 16], rdx",
+    concat!("jmp ", symbol!("tail")),
+    end!("vector_avx2"),
     // The string instruction: RCX counts down, and a fault leaves it exact.
     begin!("movsb"),
     "mov r9, rcx",
@@ -533,6 +567,8 @@ type Copy = unsafe extern "sysv64" fn(*mut u8, *const u8, usize, *mut Outcome) -
 unsafe extern "sysv64" {
     #[link_name = symbol!("vector")]
     fn vector(dst: *mut u8, src: *const u8, len: usize, outcome: *mut Outcome) -> usize;
+    #[link_name = symbol!("vector_avx2")]
+    fn vector_avx2(dst: *mut u8, src: *const u8, len: usize, outcome: *mut Outcome) -> usize;
     #[link_name = symbol!("movsb")]
     fn movsb(dst: *mut u8, src: *const u8, len: usize, outcome: *mut Outcome) -> usize;
     #[link_name = symbol!("nocache")]
@@ -551,6 +587,14 @@ unsafe extern "sysv64" {
     static TABLE_END: Entry;
 }
 
+/// Whether the processor has AVX2. Asking it takes long inside a virtual machine, so it is asked once.
+static WIDE: AtomicBool = AtomicBool::new(false);
+
+/// Asks the processor what it has.
+pub(super) fn detect() {
+    WIDE.store(Features::native().contains(Features::AVX2), Ordering::Relaxed);
+}
+
 /// Copies by `routine`, and returns how many bytes are left.
 ///
 /// # Safety
@@ -565,6 +609,7 @@ pub(super) unsafe fn run(
     outcome: &mut Outcome,
 ) -> usize {
     let copy: Copy = match routine {
+        FaultRoutine::Vector if WIDE.load(Ordering::Relaxed) => vector_avx2,
         FaultRoutine::Vector => vector,
         FaultRoutine::RepMovsb => movsb,
         FaultRoutine::Nocache => nocache,
@@ -619,8 +664,8 @@ mod tests {
     /// then had two fixups for one instruction.
     #[test]
     fn mistake_3_no_instruction_has_two_fixups_and_none_leaves_the_code() {
-        // The vector, string, generic, page, old, new routines, the tail and the clearing loop, by hand.
-        let expected = (8 + 4) + 1 + (2 + 16 + 4) + 16 + (2 + 16 + 4) + (16 + 8 + 6 + 2) + 2 + 1;
+        // The two vector, the string, generic, page, old, new routines, the tail and the clearing loop, by hand.
+        let expected = (8 + 4) + 8 + 1 + (2 + 16 + 4) + 16 + (2 + 16 + 4) + (16 + 8 + 6 + 2) + 2 + 1;
         assert_eq!(table().len(), expected);
         let instructions: HashSet<_> = table().iter().map(Entry::instruction).collect();
         assert_eq!(instructions.len(), table().len());

@@ -314,22 +314,32 @@ impl Session {
             handler::Outcome { retry: u64::from(rest != Rest::Inatomic), ..handler::Outcome::default() };
         // SAFETY: the session is ready, so the handler was in force on this thread; the ranges are the contract.
         let left = unsafe { handler::run(self.routine, dst, src, len, &mut outcome) };
-        let fault = (left > 0).then(|| Fault {
-            cause: Cause::from_signal((outcome.cause >> 32) as i32, outcome.cause as u32 as i32),
-            address: Some(outcome.address).filter(|&address| address != 0),
-        });
-        if left > 0 && rest == Rest::Zero && !trust.destination() {
+        let whole = Account {
+            asked: len,
+            left: 0,
+            coarse: 0,
+            counter: 0,
+            fault: None,
+            way: Way::Handler(self.routine),
+        };
+        if left == 0 {
+            return whole;
+        }
+        if rest == Rest::Zero && !trust.destination() {
             // SAFETY: as above; the rest lies inside the destination.
             unsafe { handler::clear(dst.wrapping_add(len - left), left) };
         }
-        Account {
-            asked: len,
-            left,
-            coarse: outcome.coarse,
-            counter: outcome.counter,
-            fault,
-            way: Way::Handler(self.routine),
-        }
+        let handler::Outcome { coarse, counter, .. } = outcome;
+        Account { left, coarse, counter, fault: Some(fault(&outcome)), ..whole }
+    }
+}
+
+/// The fault that a routine left behind.
+#[cold]
+fn fault(outcome: &handler::Outcome) -> Fault {
+    Fault {
+        cause: Cause::from_signal((outcome.cause >> 32) as i32, outcome.cause as u32 as i32),
+        address: Some(outcome.address).filter(|&address| address != 0),
     }
 }
 
