@@ -53,5 +53,3 @@ pub use self::session::{Door, FaultRoutine, InstallError, Rest, Session, Unready
 
 #[cfg(not(all(target_arch = "x86_64", not(miri))))]
 use self::unsupported as handler;
-#[cfg(not(all(target_arch = "x86_64", not(miri))))]
-use self::unsupported as routine;

@@ -5,6 +5,7 @@ use super::session::{FaultRoutine, InstallError, Unready};
 /// What a routine says about a fault; never made here.
 #[derive(Default)]
 pub(super) struct Outcome {
+    #[allow(dead_code, reason = "said to routines, of which there are none here")]
     pub(super) retry: u64,
     pub(super) coarse: usize,
     pub(super) counter: u64,
