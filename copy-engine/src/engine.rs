@@ -212,7 +212,8 @@ mod tests {
             for (read_soon, not_read, unknown) in
                 [(1 << 20, 1024, 1 << 19), (0, 0, 0), (64, 128, 256), (9000, 8000, 7)]
             {
-                let limits = Limits { read_soon, not_read, unknown, basis: Basis::Caller };
+                let limits =
+                    Limits { read_soon, not_read, not_read_batched: 64, unknown, basis: Basis::Caller };
                 let engine = Engine::detect().with_policy(policy).with_limits(limits);
                 for len in (0..600).chain([1023, 1024, 4095, 4096, 4097, 8192, 1 << 20]) {
                     for next in [NextUse::ReadSoon, NextUse::NotRead, NextUse::Unknown] {

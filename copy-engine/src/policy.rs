@@ -94,6 +94,8 @@ pub struct Limits {
     pub read_soon: usize,
     /// When it is not.
     pub not_read: usize,
+    /// When it is not, and the fence is shared with the rest of a batch.
+    pub not_read_batched: usize,
     /// When nobody knows.
     pub unknown: usize,
     /// Where the numbers come from.
@@ -119,6 +121,8 @@ pub enum Basis {
 impl Limits {
     /// The shortest copy that streams on the word of the caller: sixteen lines, over which a fence is spread.
     const NOT_READ: usize = 1024;
+    /// The same inside a batch, where the fence costs next to nothing: a few whole lines.
+    const NOT_READ_BATCHED: usize = 256;
     /// The most that a guest's processor is believed to own of a last-level cache. What a hypervisor shows is often the
     /// whole package's cache with a made-up number of sharers, and the neighbours use it too.
     const MOST_BELIEVED: usize = 16 << 20;
@@ -142,7 +146,18 @@ impl Limits {
     /// From the size up to which this processor's data stays cached.
     pub(crate) fn from_share(share: usize, basis: Basis) -> Self {
         let read_soon = share.max(2 * PAGE);
-        Self { read_soon, not_read: Self::NOT_READ, unknown: read_soon / 2, basis }
+        Self {
+            read_soon,
+            not_read: Self::NOT_READ,
+            not_read_batched: Self::NOT_READ_BATCHED,
+            unknown: read_soon / 2,
+            basis,
+        }
+    }
+
+    /// The limits inside a batch.
+    pub(crate) const fn batched(self) -> Self {
+        Self { not_read: self.not_read_batched, ..self }
     }
 
     /// The length from which a copy with this hint streams.

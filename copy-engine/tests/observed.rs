@@ -48,6 +48,31 @@ fn the_small_writes_of_the_mail_stream_only_where_they_regressed() {
     }
 }
 
+/// Mistake 1: a comma was missing, so that the posted page routine does not assemble. Ours does, with the real
+/// instruction in each of its eight stores: every quad of the page comes from its own place.
+#[test]
+fn mistake_1_the_page_routine_assembles_and_moves_every_quad() {
+    let Some(routine) = Routine::MovntiPage.on_this_cpu() else {
+        assert!(!can_stream());
+        return;
+    };
+    let src: Vec<u8> = (0..PAGE as u64 / 8)
+        .flat_map(|quad| quad.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_le_bytes())
+        .collect();
+    let mut page = Page::ZERO;
+    let _ = routine.copy(page.as_mut(), &src);
+    assert!(page.as_ref()[..] == src[..]);
+}
+
+/// Mistake 7: the routine was not exported, though an inline function that modules compile in calls it. This test is
+/// another crate, as every caller is.
+#[test]
+fn mistake_7_the_page_door_is_reached_from_another_crate() {
+    let mut page = Page::ZERO;
+    let receipt = Engine::detect().copy_page(&mut page, &[1; PAGE]);
+    assert_eq!((receipt.bytes(), page), (PAGE, Page::from([1; PAGE])));
+}
+
 /// Mistake 6 of the second patch: `==` where the first had `>=`, so what is larger went back to the cache unseen.
 #[test]
 fn mistake_6_larger_copies_leave_the_page_policy_and_the_receipt_says_so() {
@@ -111,7 +136,13 @@ fn the_hint_moves_the_threshold() {
     if !can_stream() {
         return;
     }
-    let limits = Limits { not_read: 1024, unknown: 4096, read_soon: 16384, basis: Basis::Caller };
+    let limits = Limits {
+        not_read: 1024,
+        not_read_batched: 256,
+        unknown: 4096,
+        read_soon: 16384,
+        basis: Basis::Caller,
+    };
     let engine = Engine::detect().with_limits(limits);
     for (next, threshold) in [(NextUse::NotRead, 1024), (NextUse::Unknown, 4096), (NextUse::ReadSoon, 16384)]
     {
@@ -136,6 +167,21 @@ fn two_thousand_small_blocks_share_one_fence() {
     assert!(file.iter().all(|&byte| byte == 4));
     assert_eq!((tally.copies, tally.streamed + tally.cached), (2000, 2000 * 256));
     assert_eq!(tally.fences, u64::from(can_stream()));
+}
+
+/// With the fence shared, shorter blocks are worth streaming than alone.
+#[test]
+fn a_batch_streams_shorter_blocks_than_a_copy_of_their_own() {
+    let engine = Engine::detect();
+    let Limits { not_read, not_read_batched, .. } = engine.limits();
+    assert!(not_read_batched < not_read);
+    let src = vec![6; not_read_batched];
+    let mut room = vec![0; not_read_batched + 64];
+    let aligned = room.as_ptr().align_offset(64);
+    let dst = &mut room[aligned..][..not_read_batched];
+    assert_eq!(engine.copy(dst, &src, NextUse::NotRead).streamed, 0);
+    let (_, tally) = engine.batch(|batch| batch.copy(dst, &src, NextUse::NotRead));
+    assert_eq!(tally.streamed, if can_stream() { not_read_batched as u64 } else { 0 });
 }
 
 #[test]

@@ -260,7 +260,7 @@ proptest! {
         read_soon in any::<usize>(),
         next in prop_oneof![Just(NextUse::ReadSoon), Just(NextUse::NotRead), Just(NextUse::Unknown)],
     ) {
-        let limits = Limits { read_soon, not_read: read_soon / 3, unknown: read_soon / 2, basis: Basis::Caller };
+        let limits = Limits { read_soon, not_read: read_soon / 3, not_read_batched: 1, unknown: read_soon / 2, basis: Basis::Caller };
         for &policy in Policy::ALL {
             let expected = match policy {
                 Policy::CachedAlways => Path::Cached,

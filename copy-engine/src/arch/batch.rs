@@ -116,7 +116,11 @@ impl Engine {
     ///
     /// If the closure does; what it copied before has been fenced by then.
     pub fn batch<'d, R>(&self, copies: impl FnOnce(&mut Batch<'d>) -> R) -> (R, Tally) {
-        let mut batch = Batch { engine: *self, tally: Tally::default(), destinations: PhantomData };
+        let mut batch = Batch {
+            engine: self.with_limits(self.limits().batched()),
+            tally: Tally::default(),
+            destinations: PhantomData,
+        };
         let fence = Fence;
         let result = copies(&mut batch);
         if batch.tally.streamed == 0 {

@@ -32,8 +32,13 @@ pub(super) fn install() -> Result<(), InstallError> {
     }
     routine::detect();
     for (signal, previous) in SIGNALS.into_iter().zip(&PREVIOUS) {
+        let action = current(signal).map_err(|error| refused(signal, &error))?;
+        if action.sa_sigaction == handle as *const () as usize {
+            // Left by a call that failed at the other signal: taken for the previous one, it would call itself for ever.
+            continue;
+        }
         // Known before ours is in force: a foreign fault in between finds its handler.
-        remember(previous, current(signal).map_err(|error| refused(signal, &error))?);
+        remember(previous, action);
         // SAFETY: all zero is a valid value of this plain C structure.
         let mut ours: libc::sigaction = unsafe { mem::zeroed() };
         ours.sa_sigaction = handle as *const () as usize;

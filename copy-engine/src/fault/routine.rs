@@ -5,14 +5,12 @@
 //! at the fixup that the table names; every other register is as it was, so that fixups count from the loop's own state.
 //! R8 to R11 carry data in the loops and are free in every fixup.
 
-use core::arch::global_asm;
+use core::arch::{asm, global_asm};
 use core::sync::atomic::{AtomicBool, Ordering};
 
 use super::session::FaultRoutine;
 use crate::features::Features;
-
-/// The length of the page routine.
-const PAGE: usize = 4096;
+use crate::policy::PAGE;
 
 /// No instruction of the routines touches a byte this far past RSI or RDI, or further.
 pub(super) const REACH: usize = 128;
@@ -581,10 +579,6 @@ unsafe extern "sysv64" {
     fn since_6_4(dst: *mut u8, src: *const u8, len: usize, outcome: *mut Outcome) -> usize;
     #[link_name = symbol!("clear")]
     fn clear_range(dst: *mut u8, len: usize) -> usize;
-    #[link_name = symbol!("table")]
-    static TABLE: Entry;
-    #[link_name = symbol!("table_end")]
-    static TABLE_END: Entry;
 }
 
 /// Whether the processor has AVX2. Asking it takes long inside a virtual machine, so it is asked once.
@@ -639,7 +633,18 @@ pub(super) fn fixup(instruction: usize) -> Option<usize> {
 }
 
 fn table() -> &'static [Entry] {
-    let (start, end) = (&raw const TABLE, &raw const TABLE_END);
+    let (start, end): (*const Entry, *const Entry);
+    // The addresses come out of assembly, so that the compiler takes them for an array and not for two objects.
+    // SAFETY: computes two addresses.
+    unsafe {
+        asm!(
+            concat!("lea {start}, [rip + ", symbol!("table"), "]"),
+            concat!("lea {end}, [rip + ", symbol!("table_end"), "]"),
+            start = out(reg) start,
+            end = out(reg) end,
+            options(pure, nomem, nostack, preserves_flags),
+        );
+    }
     // SAFETY: the assembly puts the entries, one after the other, between the two symbols, and nobody writes there.
     unsafe { core::slice::from_raw_parts(start, (end.addr() - start.addr()) / size_of::<Entry>()) }
 }
