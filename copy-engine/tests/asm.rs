@@ -103,8 +103,8 @@ fn no_function_uses_registers_its_feature_set_lacks() {
         assert!(vectors || !uses(instructions, "ymm"), "{name} uses the registers of AVX");
         seen.0 += usize::from(uses(instructions, "zmm"));
         seen.1 += usize::from(uses(instructions, "ymm"));
-        if uses(instructions, "ymm") || uses(instructions, "zmm") {
-            // An instruction, or without optimisation a call of the function that is one.
+        // Inlined where it counts; without optimisation its caller cleans up, by calling what is an instruction else.
+        if !name.contains("::blocks_") && (uses(instructions, "ymm") || uses(instructions, "zmm")) {
             assert!(uses(instructions, "zeroupper"), "{name} leaves the upper halves dirty");
         }
     }
