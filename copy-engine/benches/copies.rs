@@ -62,6 +62,18 @@ fn two_thousand_blocks_in_a_batch<const LEN: usize>(bencher: Bencher) {
     });
 }
 
+/// A destination a few bytes past the source modulo 4096, where the microcode of some `rep movsb` collapses.
+#[divan::bench(args = Routine::ALL, consts = [1, 33, 63])]
+fn aliased<const PAST: usize>(bencher: Bencher, routine: &Routine) {
+    let Some(routine) = routine.on_this_cpu() else { return };
+    const LEN: usize = 16 * PAGE;
+    let mut arena = vec![1; 4 * LEN];
+    let start = arena.as_ptr().align_offset(PAGE);
+    let (src, dst) = arena.split_at_mut(start + 2 * LEN);
+    let (src, dst) = (&src[start..][..LEN], &mut dst[PAST..][..LEN]);
+    bencher.counter(BytesCount::new(LEN)).bench_local(|| routine.copy(black_box(&mut *dst), black_box(src)));
+}
+
 /// The page door against the generic routine, the source at every alignment that matters to it.
 #[divan::bench(args = [0, 1, 8, 32, 63], consts = [true, false])]
 fn a_page<const DOOR: bool>(bencher: Bencher, src_at: usize) {

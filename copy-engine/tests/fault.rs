@@ -450,6 +450,29 @@ fn a_file_that_is_truncated_meanwhile_ends_no_process() {
     println!("{short} copies ended early, {complete} did not");
 }
 
+/// Faults of many threads at once, which also install at once: no state of the handler is shared between them.
+#[test]
+fn threads_that_fault_at_once_do_not_disturb_each_other() {
+    let Some(_) = session() else { return };
+    std::thread::scope(|scope| {
+        for thread in 0..4usize {
+            scope.spawn(move || {
+                let session = fault::install().unwrap().session();
+                let mut edge = Edge::new();
+                for round in 0..2000usize {
+                    let (size, reachable) = (300, (round * 7 + thread * 31) % 300);
+                    let mut dst = vec![CANARY; size];
+                    let account = session.read(&mut dst, edge.range(size, reachable), Rest::Zero);
+                    assert_eq!(account.left, size - reachable);
+                    let address = edge.range(size, reachable).as_ptr().addr() + reachable;
+                    assert_eq!(account.fault.unwrap().address, Some(address));
+                    assert!(dst[..reachable] == edge.bytes(reachable)[..]);
+                }
+            });
+        }
+    });
+}
+
 /// A thread that would not survive a fault is found out, and copies all the same.
 #[test]
 fn a_blocked_signal_leads_to_the_fallback() {
@@ -538,6 +561,13 @@ mod foreign {
         }
     }
 
+    /// The handler of std, which tells an overflow of the stack from other faults, still does.
+    #[test]
+    fn an_overflow_of_the_stack_is_still_reported_as_one() {
+        let Some(status) = child("overflow") else { return };
+        assert_eq!(status.signal(), Some(libc::SIGABRT), "{status}");
+    }
+
     #[test]
     fn what_was_ignored_before_is_ignored_when_sent_and_deadly_when_a_fault() {
         let Some(status) = child("ignored-sent") else { return };
@@ -585,6 +615,15 @@ mod foreign {
         unsafe { libc::_exit(if fell_back && account.left == 8 { HANDLED } else { 1 }) };
     }
 
+    /// Goes on until the stack ends.
+    #[allow(unconditional_recursion, reason = "the end is the purpose")]
+    fn overflow(depth: u64) -> Vec<u64> {
+        let room = std::hint::black_box([depth; 512]);
+        let mut deeper = overflow(room[7].wrapping_add(1));
+        deeper.push(room[3]);
+        deeper
+    }
+
     fn touch(address: usize) {
         // SAFETY: none; the process is meant to end here.
         unsafe { std::ptr::without_provenance::<u8>(address).read_volatile() };
@@ -614,6 +653,7 @@ mod foreign {
         assert_eq!(door.session().read(&mut [0; 64], edge.range(64, 10), Rest::Zero).left, 54);
         match role.as_str() {
             "segv" | "previous" | "previous-plain" | "previous-nested" | "ignored-fault" => touch(8),
+            "overflow" => drop(overflow(1)),
             "bus" => {
                 let (_file, map) = mapped(10, false);
                 touch(map.as_ptr().addr() + 2 * PAGE);
