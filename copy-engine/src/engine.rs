@@ -46,8 +46,8 @@ pub struct Selection {
 impl Selection {
     /// The routines for a processor with these features.
     ///
-    /// 32-byte vectors are preferred even where 64-byte ones exist: they were never slower by more than noise where both
-    /// were measured, and cost no processor any clock frequency. `rep movsb` is never chosen: its speed depends on how
+    /// 32-byte vectors are preferred even where 64-byte ones exist, which were no faster where both were measured and cost
+    /// some processors clock frequency. `rep movsb` is never chosen: its speed depends on how
     /// source and destination lie to each other, and collapses for some pairs.
     pub const fn for_features(features: Features) -> Self {
         if features.contains(Features::AVX2) {

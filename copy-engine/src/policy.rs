@@ -126,7 +126,7 @@ impl Limits {
     /// The most that a guest's processor is believed to own of a last-level cache. What a hypervisor shows is often the
     /// whole package's cache with a made-up number of sharers, and the neighbours use it too.
     const MOST_BELIEVED: usize = 16 << 20;
-    /// When nothing is known: more than the second level of any processor so far.
+    /// When nothing is known: more than most cores have to themselves, so that what is read soon is rarely sent away.
     const GUESS: usize = 8 << 20;
 
     /// From what the processor says about itself.

@@ -1,8 +1,8 @@
 //! The fence, observed: who sees the flag sees the data.
 //!
 //! A streaming store is not ordered by a release store. Each round one core streams a block and then raises a flag with
-//! release; the other waits for the flag and checks the block. Without the fence such a test fails within seconds; with it
-//! it never may. The number of rounds is bounded, and grows with `COPY_ENGINE_FULL`.
+//! release; the other waits for the flag and checks the block. With the fence this never may fail; with the fence taken out
+//! it failed in every run where it was written. The number of rounds is bounded, and grows with `COPY_ENGINE_FULL`.
 
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicU64, Ordering};
