@@ -2,7 +2,8 @@
 
 use core::fmt;
 
-use super::session::{FaultRoutine, Unready};
+use super::error::Unready;
+use super::session::FaultRoutine;
 
 /// The account of one copy.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

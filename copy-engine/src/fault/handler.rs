@@ -11,8 +11,8 @@ use std::boxed::Box;
 use std::io;
 use std::sync::Mutex;
 
+use super::error::{InstallError, Unready};
 use super::routine;
-use super::session::{InstallError, Unready};
 
 pub(super) use super::routine::{Outcome, clear, run};
 

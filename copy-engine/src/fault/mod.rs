@@ -37,6 +37,7 @@
 )]
 
 mod account;
+mod error;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 mod handler;
 mod process_vm;
@@ -48,8 +49,9 @@ mod session;
 mod unsupported;
 
 pub use self::account::{Account, Cause, Fault, Way};
+pub use self::error::{InstallError, Unready};
 pub use self::range::{Untrusted, UntrustedMut};
-pub use self::session::{Door, FaultRoutine, InstallError, Rest, Session, Unready, install};
+pub use self::session::{Door, FaultRoutine, Rest, Session, install};
 
 #[cfg(not(all(target_arch = "x86_64", not(miri))))]
 use self::unsupported as handler;

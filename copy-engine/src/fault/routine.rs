@@ -4,6 +4,8 @@
 //! many bytes are left. Where an instruction faults, the handler puts the cause in R10 and the address in R11 and goes on
 //! at the fixup that the table names; every other register is as it was, so that fixups count from the loop's own state.
 //! R8 to R11 carry data in the loops and are free in every fixup.
+//!
+//! One file and one block of assembly for all: the entries of the table have to follow each other.
 
 use core::arch::{asm, global_asm};
 use core::sync::atomic::{AtomicBool, Ordering};

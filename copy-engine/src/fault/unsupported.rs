@@ -1,6 +1,7 @@
 //! Targets without an exception table of ours: nothing is installed, and every copy takes the fallback.
 
-use super::session::{FaultRoutine, InstallError, Unready};
+use super::error::{InstallError, Unready};
+use super::session::FaultRoutine;
 
 /// What a routine says about a fault; never made here.
 #[derive(Default)]
