@@ -36,7 +36,7 @@ impl core::error::Error for InstallError {}
 /// Why a fault would not be survived by this thread, so that copies take the fallback.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Unready {
-    /// Nobody has called [`install`], or the session was made without it.
+    /// Nobody has called [`install`](super::install), or the session was made without it.
     NotInstalled,
     /// Somebody has installed another handler since.
     HandlerReplaced {
