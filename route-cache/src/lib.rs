@@ -1,1 +1,18 @@
 //! A large concurrent cache that can be flushed without stalling its readers.
+#![cfg_attr(not(any(test, feature = "std", loom)), no_std)]
+
+extern crate alloc;
+
+pub mod footprint;
+mod geometry;
+pub mod jhash;
+mod source;
+mod tunables;
+
+#[cfg(feature = "std")]
+pub use crate::source::{HasherRandom, SystemClock};
+pub use crate::{
+    geometry::{Geometry, locks_for_cpus},
+    source::{Clock, RandomSource},
+    tunables::{Freeing, Tunables, buckets_for_memory},
+};
