@@ -9,9 +9,7 @@ compile_error!("route-cache needs locks: enable the feature `std` or the feature
 mod backend {
     pub(crate) use loom::sync::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
     pub(crate) mod atomic {
-        pub(crate) use loom::sync::atomic::{
-            AtomicBool, AtomicU64, AtomicUsize, Ordering, fence,
-        };
+        pub(crate) use loom::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence};
     }
 }
 

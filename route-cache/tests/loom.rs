@@ -1,0 +1,95 @@
+//! Every interleaving of an insertion, a flush and a lookup, in the smallest tables that can go wrong.
+//!
+//! `RUSTFLAGS="--cfg loom" CARGO_TARGET_DIR=target/loom cargo test --release -p route-cache --test loom`
+#![cfg(loom)]
+
+use loom::{sync::Arc, thread};
+use route_cache::{FlushPlan, Geometry, RouteKey, RouteTable, Smp, Traits, Tunables};
+
+/// Two buckets, one lock; every flush exchanges the buckets of the two keys, so that an insertion which hashed
+/// before it and linked after it would be lost.
+fn table() -> Arc<RouteTable<u32, Smp>> {
+    let count = std::sync::atomic::AtomicU32::new(0);
+    let random = move || RND[count.fetch_add(1, std::sync::atomic::Ordering::Relaxed) as usize % 2];
+    let tunables = Tunables { gc_thresh: usize::MAX, ..Tunables::for_buckets(2) };
+    Arc::new(RouteTable::with(Geometry::new(2, 1), tunables, || 0, random))
+}
+
+/// Random values under which `key(0)` and `key(1)` fall into different buckets, and into each other's.
+const RND: [u32; 2] = [0, 6];
+
+fn key(daddr: u32) -> RouteKey {
+    RouteKey { daddr, ..RouteKey::default() }
+}
+
+/// Plans that unlink by themselves.
+fn walking() -> impl Iterator<Item = FlushPlan> {
+    FlushPlan::ALL.iter().copied().filter(|&plan| plan != FlushPlan::Generation)
+}
+
+#[test]
+fn the_random_values_exchange_the_buckets() {
+    loom::model(|| {
+        let table = table();
+        let before = (table.bucket_of(&key(0)), table.bucket_of(&key(1)));
+        table.flush(FlushPlan::Generation);
+        let after = (table.bucket_of(&key(0)), table.bucket_of(&key(1)));
+        assert_eq!(before, (after.1, after.0));
+        assert_ne!(before.0, before.1);
+    });
+}
+
+#[test]
+fn an_entry_is_flushed_or_found_never_stranded() {
+    for plan in walking() {
+        loom::model(move || {
+            let table = table();
+            let inserter = {
+                let table = Arc::clone(&table);
+                thread::spawn(move || drop(table.intern(key(0), 7, Traits::default())))
+            };
+            let flushed = table.flush(plan).entries;
+            inserter.join().unwrap();
+            let found = usize::from(table.lookup(&key(0)).is_some());
+            assert_eq!((flushed + found, table.len()), (1, found), "{plan}");
+        });
+    }
+}
+
+#[test]
+fn after_a_flush_no_lookup_finds_what_was_there_before() {
+    for &plan in FlushPlan::ALL {
+        loom::model(move || {
+            let table = table();
+            drop(table.intern(key(0), 1, Traits::default()));
+            let reader = {
+                let table = Arc::clone(&table);
+                thread::spawn(move || {
+                    let first = table.lookup(&key(0)).is_some();
+                    let second = table.lookup(&key(0)).is_some();
+                    assert!(first || !second, "{plan}: found again after it was gone");
+                })
+            };
+            table.flush(plan);
+            assert!(table.lookup(&key(0)).is_none(), "{plan}");
+            reader.join().unwrap();
+        });
+    }
+}
+
+#[test]
+fn two_flushes_at_once_leave_nothing_to_find() {
+    for plan in [FlushPlan::PerLock, FlushPlan::SharedArray, FlushPlan::Seqlock, FlushPlan::Detached] {
+        loom::model(move || {
+            let table = table();
+            drop(table.intern(key(0), 1, Traits::default()));
+            let other = {
+                let table = Arc::clone(&table);
+                thread::spawn(move || table.flush(plan).entries)
+            };
+            let here = table.flush(plan).entries;
+            assert_eq!(here + other.join().unwrap(), 1, "{plan}");
+            assert!(table.lookup(&key(0)).is_none() && table.is_empty());
+        });
+    }
+}
