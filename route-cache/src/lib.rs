@@ -3,6 +3,7 @@
 
 extern crate alloc;
 
+pub mod cache;
 pub mod flush;
 pub mod footprint;
 mod geometry;
@@ -15,6 +16,7 @@ mod tunables;
 #[cfg(feature = "std")]
 pub use crate::source::{HasherRandom, SystemClock};
 pub use crate::{
+    cache::FlushCache,
     flush::{FlushObserver, FlushPlan, FlushReport},
     geometry::{Geometry, locks_for_cpus},
     source::{Clock, RandomSource},

@@ -4,7 +4,9 @@
 #![cfg(loom)]
 
 use loom::{sync::Arc, thread};
-use route_cache::{FlushPlan, Geometry, RouteKey, RouteTable, Smp, Traits, Tunables};
+use route_cache::{
+    FlushCache, FlushPlan, Geometry, RouteKey, RouteTable, Smp, Traits, Tunables, cache::Builder,
+};
 
 /// Two buckets, one lock; every flush exchanges the buckets of the two keys, so that an insertion which hashed
 /// before it and linked after it would be lost.
@@ -92,4 +94,103 @@ fn two_flushes_at_once_leave_nothing_to_find() {
             assert!(table.lookup(&key(0)).is_none() && table.is_empty());
         });
     }
+}
+
+/// Sends every key to the same place, without the random keys that a model must not have.
+#[derive(Clone, Copy, Default)]
+struct Plain;
+
+impl std::hash::BuildHasher for Plain {
+    type Hasher = Zero;
+
+    fn build_hasher(&self) -> Zero {
+        Zero
+    }
+}
+
+struct Zero;
+
+impl std::hash::Hasher for Zero {
+    fn finish(&self) -> u64 {
+        0
+    }
+
+    fn write(&mut self, _: &[u8]) {}
+}
+
+fn cache() -> Arc<FlushCache<u32, u32, Plain>> {
+    Arc::new(Builder::with_hasher(Plain).shards(1).clock(|| 0).build())
+}
+
+#[test]
+fn after_a_flush_no_read_of_the_cache_finds_what_was_there_before() {
+    loom::model(|| {
+        let cache = cache();
+        cache.insert(0, 1);
+        let reader = {
+            let cache = Arc::clone(&cache);
+            thread::spawn(move || {
+                let first = cache.contains_key(&0);
+                assert!(first || !cache.contains_key(&0), "found again after it was gone");
+            })
+        };
+        cache.flush();
+        assert!(!cache.contains_key(&0));
+        reader.join().unwrap();
+    });
+}
+
+#[test]
+fn a_value_made_before_a_flush_is_not_read_after_it() {
+    loom::model(|| {
+        let cache = cache();
+        let source = Arc::new(loom::sync::atomic::AtomicU32::new(1));
+        let maker = {
+            let (cache, source) = (Arc::clone(&cache), Arc::clone(&source));
+            thread::spawn(move || {
+                cache.get_or_insert_with(0, || source.load(loom::sync::atomic::Ordering::Acquire))
+            })
+        };
+        source.store(2, loom::sync::atomic::Ordering::Release);
+        cache.flush();
+        assert_ne!(cache.get(&0), Some(1), "what was made from the old source is read after the flush");
+        maker.join().unwrap();
+        assert_ne!(cache.get(&0), Some(1));
+    });
+}
+
+#[test]
+fn an_insertion_beside_a_drain_loses_no_value() {
+    loom::model(|| {
+        // Each value holds a clone: how many are left is how many were not dropped.
+        let token = std::sync::Arc::new(());
+        let cache = Arc::new(Builder::with_hasher(Plain).shards(1).clock(|| 0).build());
+        cache.insert(0, std::sync::Arc::clone(&token));
+        let inserter = {
+            let (cache, token) = (Arc::clone(&cache), std::sync::Arc::clone(&token));
+            thread::spawn(move || {
+                cache.insert(1, token);
+            })
+        };
+        let drained = cache.drain();
+        inserter.join().unwrap();
+        let (here, dead) = (cache.len(), cache.dead());
+        assert_eq!(std::sync::Arc::strong_count(&token), 1 + drained.len() + here + dead);
+        assert_eq!((cache.contains_key(&0), cache.contains_key(&1)), (false, here == 1));
+    });
+}
+
+#[test]
+fn two_writers_grow_the_buckets_under_a_reader() {
+    loom::model(|| {
+        let cache = cache();
+        cache.insert(0, 10);
+        let writer = {
+            let cache = Arc::clone(&cache);
+            thread::spawn(move || drop(cache.insert(1, 11)))
+        };
+        assert_eq!(cache.get(&0), Some(10), "a split moved it away under the reader");
+        writer.join().unwrap();
+        assert_eq!((cache.get(&0), cache.get(&1)), (Some(10), Some(11)));
+    });
 }

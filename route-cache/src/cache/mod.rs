@@ -1,0 +1,535 @@
+//! A cache for any keys and values that is emptied in one step.
+
+mod bag;
+mod builder;
+mod heads;
+mod slab;
+mod store;
+mod trash;
+
+use alloc::{boxed::Box, sync::Arc};
+use core::{
+    borrow::Borrow,
+    convert::Infallible,
+    fmt,
+    hash::{BuildHasher, Hash},
+    time::Duration,
+};
+
+pub use self::{bag::Bag, builder::Builder};
+use self::{
+    store::{NEVER, RECLAIM, Slot, Store, blur},
+    trash::Trash,
+};
+use crate::{
+    source::Clock,
+    sync::{
+        Padded, RwLock,
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
+        read, try_write, write,
+    },
+};
+
+/// The hasher of a cache that names none: the standard library's, keyed at random.
+#[cfg(feature = "std")]
+pub type DefaultHashBuilder = std::hash::RandomState;
+
+/// There is no source of random keys without `std`: name a hasher.
+#[cfg(not(feature = "std"))]
+#[derive(Clone, Copy, Debug)]
+pub enum DefaultHashBuilder {}
+
+/// The time between two flushes, as a token: what was worked out in one generation may be inserted only in it.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub struct Generation(u64);
+
+/// The cache was flushed after the generation that was named; nothing was inserted.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Flushed;
+
+impl fmt::Display for Flushed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the cache was flushed meanwhile; compute the value anew")
+    }
+}
+
+impl core::error::Error for Flushed {}
+
+/// A concurrent cache whose flush costs the same however much it holds.
+///
+/// # Flushing
+///
+/// [`flush`](Self::flush) counts up a generation; entries of earlier ones are not found from then on. Their
+/// memory is given back by the writes that follow: each drops up to 4 dead entries of the shard it writes to
+/// and, while any are left, up to 4 of another shard. So
+///
+/// * a shard's dead never outnumber the most it ever held alive, however often the cache is flushed, and
+/// * with d dead in the shard that has most, all are gone after `shards * (d / 4 + 1)` writes that find the
+///   other shard unlocked, or at once by [`reclaim`](Self::reclaim).
+///
+/// # What concurrent users may rely on
+///
+/// * A read that begins after a flush returned finds nothing from before it. A read that overlaps it finds the
+///   old value or nothing.
+/// * A value that was computed from what is now invalid does not slip in after the flush, if it is inserted by
+///   [`get_or_insert_with`](Self::get_or_insert_with), [`read_or_insert_with`](Self::read_or_insert_with) or
+///   [`insert_in`](Self::insert_in), which name the generation they began in. Plain
+///   [`insert`](Self::insert) cannot know what its value came from.
+/// * An insertion is found by the reads that begin after it, until it is replaced, removed, evicted, expired or
+///   flushed.
+/// * Closures, weighers, clocks, hashers and the destructors of keys and values run without a lock: they may use
+///   the cache, take their time, and panic. Only `Eq` and `Borrow` of keys run under a shard's lock; they may
+///   panic but not use the cache.
+///
+/// ```
+/// use route_cache::FlushCache;
+///
+/// let permissions = FlushCache::new();
+/// permissions.insert(("alice", "/etc"), false);
+/// assert_eq!(permissions.read(&("alice", "/etc"), |allowed| *allowed), Some(false));
+///
+/// permissions.flush(); // somebody changed a rule
+/// let allowed = permissions.get_or_insert_with(("alice", "/etc"), || true);
+/// assert!(allowed);
+/// ```
+///
+/// No reference to a value outlives the closure that reads it:
+///
+/// ```compile_fail
+/// let cache = route_cache::FlushCache::new();
+/// cache.insert(1, String::from("one"));
+/// let escaped: Option<&str> = cache.read(&1, |value| value.as_str());
+/// ```
+pub struct FlushCache<K, V, S = DefaultHashBuilder> {
+    shards: Box<[Padded<RwLock<Store<K, V>>>]>,
+    generation: Padded<AtomicU64>,
+    /// How many shards reported for which generation that they hold no dead: `generation << 16 | shards`.
+    clean: Padded<AtomicU64>,
+    /// The shard that the next write helps.
+    hand: AtomicUsize,
+    /// Something expires, so that writes must ask for the time.
+    expiring: AtomicBool,
+    hasher: S,
+    secret: u64,
+    /// Greatest weight of a shard.
+    shard_capacity: u64,
+    ttl: Option<Duration>,
+    weigher: Option<Box<Weigher<K, V>>>,
+    clock: Box<dyn Clock + Send + Sync>,
+}
+
+/// What one entry counts towards the capacity.
+type Weigher<K, V> = dyn Fn(&K, &V) -> u32 + Send + Sync;
+
+/// What becomes of a live entry with the key that is inserted.
+#[derive(Clone, Copy, Eq, PartialEq)]
+enum Existing {
+    Replace,
+    Keep,
+}
+
+/// How an insertion went.
+enum Entered<V> {
+    /// The new value is in; here is the old one.
+    New(Option<Arc<V>>),
+    /// A live value was kept.
+    Kept(Arc<V>),
+}
+
+#[cfg(feature = "std")]
+impl<K, V> FlushCache<K, V> {
+    /// A cache without limits.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::builder().build()
+    }
+
+    /// A cache that evicts when it holds more than about `entries`, see [`Builder::capacity`].
+    #[must_use]
+    pub fn with_capacity(entries: u64) -> Self {
+        Self::builder().capacity(entries).build()
+    }
+
+    /// A cache with settings.
+    #[must_use]
+    pub fn builder() -> Builder<K, V> {
+        Builder::with_hasher(DefaultHashBuilder::new())
+    }
+}
+
+impl<K, V, S: Default + BuildHasher> Default for FlushCache<K, V, S> {
+    fn default() -> Self {
+        Builder::with_hasher(S::default()).build()
+    }
+}
+
+impl<K, V, S> FlushCache<K, V, S> {
+    /// The present generation.
+    pub fn generation(&self) -> Generation {
+        Generation(self.generation.0.load(Ordering::Acquire))
+    }
+
+    /// Empties the cache in one step; returns the generation that begins.
+    ///
+    /// What was in it is dropped by later writes, or by [`reclaim`](Self::reclaim).
+    pub fn flush(&self) -> Generation {
+        Generation(self.generation.0.fetch_add(1, Ordering::AcqRel) + 1)
+    }
+
+    /// Empties the cache and returns what was in it, to be looked through or dropped where it suits.
+    ///
+    /// It takes each shard's lock once. An entry whose shard is written to in the moment between the flush and
+    /// the visit is flushed and dropped like by [`flush`](Self::flush), but not returned.
+    pub fn drain(&self) -> Bag<K, V> {
+        let last = self.generation.0.fetch_add(1, Ordering::AcqRel);
+        let mut bag = Bag::new();
+        for shard in &self.shards {
+            let mut store = write(&shard.0);
+            let now = self.generation().0;
+            if store.generation == last {
+                bag.extend(store.retire(now, self.seed(now)));
+            } else {
+                store.rotate(now, self.seed(now));
+            }
+            self.settle(&mut store);
+        }
+        bag
+    }
+
+    /// Drops up to `most` dead entries, for a cache that is flushed and then not written to; returns how many.
+    pub fn reclaim(&self, most: usize) -> usize {
+        let mut dropped = 0;
+        for shard in &self.shards {
+            while dropped < most {
+                let mut trash = Trash::new();
+                {
+                    let mut store = write(&shard.0);
+                    let now = self.generation().0;
+                    store.rotate(now, self.seed(now));
+                    store.reclaim(RECLAIM.min(most - dropped), &mut trash);
+                    self.settle(&mut store);
+                }
+                dropped += trash.len();
+                if trash.len() == 0 {
+                    break;
+                }
+            }
+        }
+        dropped
+    }
+
+    /// Drops the entries that have expired; returns how many. Reads do not find them in any case.
+    pub fn remove_expired(&self) -> usize {
+        let now_ns = self.clock.now_ns();
+        let sweep = |shard: &Padded<RwLock<Store<K, V>>>| {
+            let mut trash = Trash::new();
+            write(&shard.0).expire(now_ns, &mut trash);
+            trash.len()
+        };
+        self.shards.iter().map(sweep).sum()
+    }
+
+    /// Entries that are alive, expired ones among them. Exact when nobody writes; takes each shard's lock.
+    pub fn len(&self) -> usize {
+        self.sum(|store, now| if store.generation == now { store.len() } else { 0 })
+    }
+
+    /// Whether no entry is alive.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Weight of the entries that are alive.
+    pub fn weight(&self) -> u64 {
+        self.shards
+            .iter()
+            .map(|shard| {
+                let store = read(&shard.0);
+                if store.generation == self.generation().0 { store.weight() } else { 0 }
+            })
+            .sum()
+    }
+
+    /// Entries that were flushed and not yet dropped.
+    pub fn dead(&self) -> usize {
+        self.sum(|store, now| store.dead() + if store.generation == now { 0 } else { store.len() })
+    }
+
+    /// Bytes of the cache's tables and the values in them; not what keys and values own elsewhere.
+    pub fn memory_bytes(&self) -> usize {
+        size_of_val(&*self.shards) + self.sum(|store, _| store.bytes())
+    }
+
+    /// Drops all dead entries and gives back what memory the live ones do not need.
+    ///
+    /// Each shard is locked for as long as moving its entries takes.
+    pub fn shrink(&self) {
+        for shard in &self.shards {
+            let dead = {
+                let mut store = write(&shard.0);
+                let now = self.generation().0;
+                store.rotate(now, self.seed(now));
+                let dead = store.shrink();
+                self.settle(&mut store);
+                dead
+            };
+            drop(dead);
+        }
+    }
+
+    fn sum(&self, of: impl Fn(&Store<K, V>, u64) -> usize) -> usize {
+        self.shards.iter().map(|shard| of(&read(&shard.0), self.generation().0)).sum()
+    }
+
+    fn seed(&self, generation: u64) -> u64 {
+        blur(generation, self.secret)
+    }
+
+    /// Counts a shard that has just become clean, once in each generation.
+    fn settle(&self, store: &mut Store<K, V>) {
+        if !store.is_clean() || store.reported == store.generation {
+            return;
+        }
+        store.reported = store.generation;
+        let generation = store.generation << 16;
+        let count = |clean: u64| match clean & !0xffff {
+            counting if counting == generation => Some(clean + 1),
+            counting if counting < generation => Some(generation | 1),
+            _ => None,
+        };
+        // Relaxed: it only tells writers whether to look further, and they look under the lock.
+        let _ = self.clean.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, count);
+    }
+
+    /// Drops a few dead entries of the next shard, unless all shards are known to have none.
+    fn help(&self) {
+        let all_clean = self.generation().0 << 16 | self.shards.len() as u64;
+        if self.clean.0.load(Ordering::Relaxed) == all_clean {
+            return;
+        }
+        let mut trash = Trash::new();
+        let next = self.hand.fetch_add(1, Ordering::Relaxed) % self.shards.len();
+        if let Some(mut store) = try_write(&self.shards[next].0) {
+            let now = self.generation().0;
+            store.rotate(now, self.seed(now));
+            store.reclaim(RECLAIM, &mut trash);
+            self.settle(&mut store);
+        }
+    }
+}
+
+impl<K: Eq + Hash, V, S: BuildHasher> FlushCache<K, V, S> {
+    /// Lets `f` read the value of a key.
+    ///
+    /// `f` runs without a lock; the value stays valid for it whatever happens to the entry.
+    pub fn read<Q, R>(&self, key: &Q, f: impl FnOnce(&V) -> R) -> Option<R>
+    where
+        K: Borrow<Q>,
+        Q: Eq + Hash + ?Sized,
+    {
+        self.find(key).map(|value| f(&value))
+    }
+
+    /// A clone of the value of a key.
+    pub fn get<Q>(&self, key: &Q) -> Option<V>
+    where
+        K: Borrow<Q>,
+        Q: Eq + Hash + ?Sized,
+        V: Clone,
+    {
+        self.read(key, V::clone)
+    }
+
+    /// Whether there is a value for a key.
+    pub fn contains_key<Q>(&self, key: &Q) -> bool
+    where
+        K: Borrow<Q>,
+        Q: Eq + Hash + ?Sized,
+    {
+        self.find(key).is_some()
+    }
+
+    /// Inserts a value, or replaces the one that is there and returns that.
+    ///
+    /// A value heavier than a shard may be is not kept, nor is the one it should have replaced.
+    pub fn insert(&self, key: K, value: V) -> Option<Arc<V>> {
+        self.replace(None, key, value, self.ttl).unwrap_or_default()
+    }
+
+    /// Inserts a value that expires after `ttl`.
+    pub fn insert_with_ttl(&self, key: K, value: V, ttl: Duration) -> Option<Arc<V>> {
+        self.replace(None, key, value, Some(ttl)).unwrap_or_default()
+    }
+
+    /// Inserts a value that was worked out in `generation`.
+    ///
+    /// # Errors
+    ///
+    /// [`Flushed`] if the cache was flushed since; the value is dropped.
+    pub fn insert_in(&self, generation: Generation, key: K, value: V) -> Result<Option<Arc<V>>, Flushed> {
+        self.replace(Some(generation), key, value, self.ttl)
+    }
+
+    /// Removes a value and returns it.
+    pub fn remove<Q>(&self, key: &Q) -> Option<Arc<V>>
+    where
+        K: Borrow<Q>,
+        Q: Eq + Hash + ?Sized,
+    {
+        let (hash, shard) = self.place(key);
+        let slot = {
+            let mut store = write(shard);
+            if store.generation != self.generation().0 {
+                return None;
+            }
+            store.remove(hash, |other| other.borrow() == key)
+        }?;
+        self.is_fresh(slot.expires_ns).then(|| Arc::clone(&slot.value))
+    }
+
+    /// Lets `f` read the value of a key, made by `make` if there is none.
+    ///
+    /// `make` runs without a lock, so two threads may run it for one key; the first to finish has its value kept
+    /// and both read that. If the cache is flushed while `make` runs, its value is read and not kept.
+    pub fn read_or_insert_with<R>(&self, key: K, make: impl FnOnce() -> V, f: impl FnOnce(&V) -> R) -> R {
+        match self.try_read_or_insert_with::<R, Infallible>(key, || Ok(make()), f) {
+            Ok(result) => result,
+            Err(never) => match never {},
+        }
+    }
+
+    /// The same with a `make` that can fail; a failure is not cached.
+    ///
+    /// # Errors
+    ///
+    /// Whatever `make` returns.
+    pub fn try_read_or_insert_with<R, E>(
+        &self,
+        key: K,
+        make: impl FnOnce() -> Result<V, E>,
+        f: impl FnOnce(&V) -> R,
+    ) -> Result<R, E> {
+        // Before the look, so that whatever `make` goes by is no older than the generation.
+        let generation = self.generation();
+        if let Some(value) = self.find(&key) {
+            return Ok(f(&value));
+        }
+        let made = Arc::new(make()?);
+        let value = match self.enter(Some(generation), key, Arc::clone(&made), self.ttl, Existing::Keep) {
+            Ok(Entered::Kept(kept)) => kept,
+            Ok(Entered::New(_)) | Err(Flushed) => made,
+        };
+        Ok(f(&value))
+    }
+
+    /// A clone of the value of a key, made by `make` if there is none.
+    pub fn get_or_insert_with(&self, key: K, make: impl FnOnce() -> V) -> V
+    where
+        V: Clone,
+    {
+        self.read_or_insert_with(key, make, V::clone)
+    }
+
+    fn find<Q>(&self, key: &Q) -> Option<Arc<V>>
+    where
+        K: Borrow<Q>,
+        Q: Eq + Hash + ?Sized,
+    {
+        let (hash, shard) = self.place(key);
+        let (value, expires_ns) = {
+            let store = read(shard);
+            if store.generation != self.generation().0 {
+                return None;
+            }
+            let slot = store.find(hash, |other| other.borrow() == key)?;
+            slot.touch();
+            (Arc::clone(&slot.value), slot.expires_ns)
+        };
+        self.is_fresh(expires_ns).then_some(value)
+    }
+
+    fn is_fresh(&self, expires_ns: u64) -> bool {
+        expires_ns == NEVER || self.clock.now_ns() < expires_ns
+    }
+
+    fn replace(
+        &self,
+        generation: Option<Generation>,
+        key: K,
+        value: V,
+        ttl: Option<Duration>,
+    ) -> Result<Option<Arc<V>>, Flushed> {
+        match self.enter(generation, key, Arc::new(value), ttl, Existing::Replace)? {
+            Entered::New(old) => Ok(old),
+            Entered::Kept(_) => unreachable!("nothing is kept when replacing"),
+        }
+    }
+
+    fn enter(
+        &self,
+        generation: Option<Generation>,
+        key: K,
+        value: Arc<V>,
+        ttl: Option<Duration>,
+        existing: Existing,
+    ) -> Result<Entered<V>, Flushed> {
+        if ttl.is_some() {
+            self.expiring.store(true, Ordering::Relaxed);
+        }
+        let now_ns = if self.expiring.load(Ordering::Relaxed) { self.clock.now_ns() } else { 0 };
+        let expires_ns = ttl.map_or(NEVER, |ttl| {
+            now_ns.saturating_add(u64::try_from(ttl.as_nanos()).unwrap_or(NEVER)).min(NEVER - 1)
+        });
+        let weight = self.weigher.as_ref().map_or(1, |weigh| weigh(&key, &value));
+        let (hash, shard) = self.place(&key);
+
+        // Before the guard, to be dropped after it, also when a comparison of keys panics.
+        let mut trash = Trash::new();
+        let mut slot = Some(Slot::new(hash, weight, expires_ns, key, value));
+        let entered = {
+            let mut store = write(shard);
+            let now = self.generation();
+            store.rotate(now.0, self.seed(now.0));
+            if generation.is_some_and(|generation| generation != now) {
+                return Err(Flushed);
+            }
+            let key =
+                |slot: &Option<Slot<K, V>>, other: &K| slot.as_ref().is_some_and(|slot| slot.key == *other);
+            let live = store.find(hash, |other| key(&slot, other)).filter(|live| now_ns < live.expires_ns);
+            if let (Some(live), Existing::Keep) = (live, existing) {
+                live.touch();
+                Entered::Kept(Arc::clone(&live.value))
+            } else {
+                let old = live.map(|live| Arc::clone(&live.value));
+                trash.extend(store.remove(hash, |other| key(&slot, other)));
+                if let Some(slot) = slot.take_if(|slot| u64::from(slot.weight) <= self.shard_capacity) {
+                    store.insert(slot, self.shard_capacity, now_ns, &mut trash);
+                }
+                store.reclaim(RECLAIM, &mut trash);
+                self.settle(&mut store);
+                Entered::New(old)
+            }
+        };
+        drop((slot, trash));
+        self.help();
+        Ok(entered)
+    }
+
+    /// The hash of a key and its shard.
+    fn place<Q: Hash + ?Sized>(&self, key: &Q) -> (u64, &RwLock<Store<K, V>>) {
+        let hash = self.hasher.hash_one(key);
+        let shard = blur(hash, self.secret) as usize & (self.shards.len() - 1);
+        (hash, &self.shards[shard].0)
+    }
+}
+
+impl<K, V, S> fmt::Debug for FlushCache<K, V, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FlushCache")
+            .field("len", &self.len())
+            .field("dead", &self.dead())
+            .field("generation", &self.generation().0)
+            .field("shards", &self.shards.len())
+            .finish_non_exhaustive()
+    }
+}

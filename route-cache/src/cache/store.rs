@@ -1,0 +1,309 @@
+//! One shard: its entries, their buckets, and what the last flushes left to drop. Knows no lock and no clock.
+
+use alloc::{sync::Arc, vec::Vec};
+
+use super::{
+    heads::{Heads, NONE},
+    slab::{Chunk, Slab},
+    trash::Trash,
+};
+use crate::sync::atomic::{AtomicBool, Ordering};
+
+/// Dead entries that each write to a shard drops.
+pub(super) const RECLAIM: usize = 4;
+
+/// Longest chain; one more entry in it evicts its oldest. With a hash that spreads, no chain comes near.
+pub(super) const CHAIN_LIMIT: usize = 64;
+
+/// Slots that an eviction looks at before it takes the next whatever its merits.
+const EVICTION_EFFORT: usize = 16;
+
+/// The expiry of what does not expire.
+pub(super) const NEVER: u64 = u64::MAX;
+
+/// One entry.
+#[derive(Debug)]
+pub(super) struct Slot<K, V> {
+    pub(super) hash: u64,
+    next: u32,
+    pub(super) weight: u32,
+    pub(super) expires_ns: u64,
+    /// Read since the eviction's hand last came by.
+    used: AtomicBool,
+    pub(super) key: K,
+    pub(super) value: Arc<V>,
+}
+
+impl<K, V> Slot<K, V> {
+    pub(super) fn new(hash: u64, weight: u32, expires_ns: u64, key: K, value: Arc<V>) -> Self {
+        Self { hash, next: NONE, weight, expires_ns, used: AtomicBool::new(false), key, value }
+    }
+
+    pub(super) fn touch(&self) {
+        // The line stays shared among readers once it is set.
+        if !self.used.load(Ordering::Relaxed) {
+            self.used.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Where an entry is: its bucket, the slot before it in the chain, its own.
+#[derive(Clone, Copy)]
+struct Place {
+    bucket: usize,
+    before: u32,
+    index: u32,
+}
+
+/// The entries of one generation, and the dead of earlier ones.
+#[derive(Debug)]
+pub(super) struct Store<K, V> {
+    /// The generation of the live entries.
+    pub(super) generation: u64,
+    /// The last generation for which this shard reported that it has no dead left.
+    pub(super) reported: u64,
+    /// Blurs the hashes anew in every generation.
+    seed: u64,
+    heads: Heads,
+    slots: Slab<Slot<K, V>>,
+    weight: u64,
+    hand: u32,
+    dead: Vec<Chunk<Slot<K, V>>>,
+    /// Emptied chunks, to be used again.
+    spare: Vec<Chunk<Slot<K, V>>>,
+}
+
+impl<K, V> Store<K, V> {
+    pub(super) fn new(buckets: usize, seed: u64) -> Self {
+        Self {
+            generation: 0,
+            reported: 0,
+            seed,
+            heads: Heads::new(buckets),
+            slots: Slab::default(),
+            weight: 0,
+            hand: 0,
+            dead: Vec::new(),
+            spare: Vec::new(),
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.slots.len()
+    }
+
+    pub(super) fn weight(&self) -> u64 {
+        self.weight
+    }
+
+    /// Dead entries not dropped yet.
+    pub(super) fn dead(&self) -> usize {
+        self.dead.iter().flatten().flatten().count()
+    }
+
+    pub(super) fn is_clean(&self) -> bool {
+        self.dead.is_empty()
+    }
+
+    /// Bytes of the tables and of the values' allocations; what keys and values own elsewhere is not known.
+    pub(super) fn bytes(&self) -> usize {
+        let chunks = self.dead.iter().chain(&self.spare).map(Vec::capacity).sum::<usize>();
+        // An `Arc` keeps its two counts beside the value.
+        let value = 2 * size_of::<usize>() + size_of::<V>();
+        self.heads.bytes()
+            + self.slots.bytes()
+            + chunks * size_of::<Option<Slot<K, V>>>()
+            + (self.len() + self.dead()) * value
+    }
+
+    /// Begins `generation`: all that lives is dead. The time does not depend on how much that is, but for
+    /// emptying the buckets.
+    pub(super) fn rotate(&mut self, generation: u64, seed: u64) {
+        if self.generation != generation {
+            let chunks = self.retire(generation, seed);
+            self.dead.extend(chunks);
+        }
+    }
+
+    /// The same, handing out what lived.
+    pub(super) fn retire(&mut self, generation: u64, seed: u64) -> Vec<Chunk<Slot<K, V>>> {
+        (self.generation, self.seed, self.weight, self.hand) = (generation, seed, 0, 0);
+        if self.slots.len() > 0 {
+            self.heads.clear();
+        }
+        self.slots.take()
+    }
+
+    /// Moves up to `most` dead entries to the trash.
+    pub(super) fn reclaim(&mut self, most: usize, trash: &mut Trash<Slot<K, V>>) {
+        let enough = trash.len() + most;
+        while let Some(chunk) = self.dead.last_mut() {
+            while trash.len() < enough {
+                match chunk.pop() {
+                    Some(slot) => slot.into_iter().for_each(|slot| trash.push(slot)),
+                    None => break,
+                }
+            }
+            if !chunk.is_empty() {
+                return;
+            }
+            let chunk = self.dead.pop().expect("the chunk was just looked at");
+            // As many as the live entries fill: a cache that is refilled after each flush allocates no chunks.
+            if self.spare.len() <= self.dead.len() + self.slots.len() / super::slab::CHUNK {
+                self.spare.push(chunk);
+            }
+        }
+    }
+
+    /// The live entry of a key.
+    pub(super) fn find(&self, hash: u64, same: impl Fn(&K) -> bool) -> Option<&Slot<K, V>> {
+        self.slots.get(self.place(hash, same).0?.index)
+    }
+
+    /// Where the key is, and how long its chain.
+    fn place(&self, hash: u64, same: impl Fn(&K) -> bool) -> (Option<Place>, usize) {
+        let bucket = self.heads.bucket(blur(hash, self.seed));
+        let (mut before, mut index, mut length) = (NONE, self.heads.first(bucket), 0);
+        while let Some(slot) = self.slots.get(index) {
+            if slot.hash == hash && same(&slot.key) {
+                return (Some(Place { bucket, before, index }), length);
+            }
+            (before, index, length) = (index, slot.next, length + 1);
+        }
+        (None, length)
+    }
+
+    /// Removes the entry of a key.
+    pub(super) fn remove(&mut self, hash: u64, same: impl Fn(&K) -> bool) -> Option<Slot<K, V>> {
+        let place = self.place(hash, same).0?;
+        self.unlink(place)
+    }
+
+    /// Adds an entry whose key is not there, making room first.
+    pub(super) fn insert(
+        &mut self,
+        mut slot: Slot<K, V>,
+        capacity: u64,
+        now_ns: u64,
+        trash: &mut Trash<Slot<K, V>>,
+    ) {
+        while self.weight + u64::from(slot.weight) > capacity {
+            let Some(evicted) = self.evict(now_ns) else { break };
+            trash.push(evicted);
+        }
+        let (_, length) = self.place(slot.hash, |_| false);
+        if length >= CHAIN_LIMIT
+            && let Some(oldest) = self.last_of_chain(slot.hash).and_then(|place| self.unlink(place))
+        {
+            trash.push(oldest);
+        }
+        if self.slots.len() >= self.heads.len() {
+            self.split();
+        }
+        let bucket = self.heads.bucket(blur(slot.hash, self.seed));
+        slot.next = self.heads.first(bucket);
+        self.weight += u64::from(slot.weight);
+        let index = self.slots.insert(slot, &mut self.spare);
+        self.heads.set_first(bucket, index);
+    }
+
+    /// Removes every entry that has expired.
+    pub(super) fn expire(&mut self, now_ns: u64, trash: &mut Trash<Slot<K, V>>) {
+        for index in 0..self.slots.end() {
+            if self.slots.get(index).is_some_and(|slot| slot.expires_ns <= now_ns) {
+                trash.extend(self.unlink_index(index));
+            }
+        }
+    }
+
+    /// Gives back memory: spare chunks, holes among the slots, and buckets for entries that are gone.
+    ///
+    /// The time is that of moving all entries.
+    pub(super) fn shrink(&mut self) -> Vec<Chunk<Slot<K, V>>> {
+        let mut slots = Slab::default();
+        let mut none = Vec::new();
+        self.heads = Heads::new(self.slots.len());
+        for mut slot in self.slots.take().into_iter().flatten().flatten() {
+            let bucket = self.heads.bucket(blur(slot.hash, self.seed));
+            slot.next = self.heads.first(bucket);
+            let index = slots.insert(slot, &mut none);
+            self.heads.set_first(bucket, index);
+        }
+        (self.slots, self.hand, self.spare) = (slots, 0, Vec::new());
+        core::mem::take(&mut self.dead)
+    }
+
+    /// One bucket more.
+    fn split(&mut self) {
+        let from = self.heads.grow();
+        let mut index = self.heads.first(from);
+        self.heads.set_first(from, NONE);
+        // Turned over twice, the order of a chain stays: its oldest entry last.
+        let mut reversed = NONE;
+        while let Some(slot) = self.slots.get_mut(index) {
+            (slot.next, reversed, index) = (reversed, index, slot.next);
+        }
+        while let Some(slot) = self.slots.get_mut(reversed) {
+            let (here, next) = (reversed, slot.next);
+            let bucket = self.heads.bucket(blur(slot.hash, self.seed));
+            slot.next = self.heads.first(bucket);
+            self.heads.set_first(bucket, here);
+            reversed = next;
+        }
+    }
+
+    /// Second chance: passes by entries read since it last came by, and takes the first other.
+    fn evict(&mut self, now_ns: u64) -> Option<Slot<K, V>> {
+        let mut seen = 0;
+        while self.slots.len() > 0 {
+            let index = self.hand;
+            self.hand = if index + 1 < self.slots.end() { index + 1 } else { 0 };
+            let Some(slot) = self.slots.get(index) else { continue };
+            seen += 1;
+            let expired = slot.expires_ns <= now_ns;
+            if !slot.used.load(Ordering::Relaxed) || expired || seen > EVICTION_EFFORT {
+                return self.unlink_index(index);
+            }
+            slot.used.store(false, Ordering::Relaxed);
+        }
+        None
+    }
+
+    fn unlink_index(&mut self, index: u32) -> Option<Slot<K, V>> {
+        let bucket = self.heads.bucket(blur(self.slots.get(index)?.hash, self.seed));
+        let (mut before, mut at) = (NONE, self.heads.first(bucket));
+        while at != index {
+            (before, at) = (at, self.slots.get(at)?.next);
+        }
+        self.unlink(Place { bucket, before, index })
+    }
+
+    fn last_of_chain(&self, hash: u64) -> Option<Place> {
+        let bucket = self.heads.bucket(blur(hash, self.seed));
+        let (mut before, mut index) = (NONE, self.heads.first(bucket));
+        loop {
+            let next = self.slots.get(index)?.next;
+            if next == NONE {
+                return Some(Place { bucket, before, index });
+            }
+            (before, index) = (index, next);
+        }
+    }
+
+    fn unlink(&mut self, Place { bucket, before, index }: Place) -> Option<Slot<K, V>> {
+        let slot = self.slots.remove(index)?;
+        match self.slots.get_mut(before) {
+            Some(before) => before.next = slot.next,
+            None => self.heads.set_first(bucket, slot.next),
+        }
+        self.weight -= u64::from(slot.weight);
+        Some(slot)
+    }
+}
+
+/// Spreads a hash over all bits, differently for every seed: a weak hasher's patterns do not become chains, and
+/// chains that somebody found out are gone after the next flush.
+pub(super) fn blur(hash: u64, seed: u64) -> u64 {
+    let wide = u128::from(hash ^ seed) * 0x9e37_79b9_7f4a_7c15;
+    (wide >> 64) as u64 ^ wide as u64
+}
