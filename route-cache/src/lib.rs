@@ -1,4 +1,12 @@
-//! A large concurrent cache that can be flushed without stalling its readers.
+#![doc = include_str!("../README.md")]
+//!
+//! # Where to look
+//!
+//! * [`FlushCache`], in [`cache`]: the cache to use.
+//! * [`RouteTable`], and [`flush`] with its ten [`FlushPlan`]s: the argument of May 2007, faithful and measurable.
+//! * [`jhash`], [`Geometry`], [`Tunables`], [`footprint`]: the arithmetic under it.
+//!
+//! Locks and atomics come in by one private module, `sync`, where a model checker takes their place.
 #![cfg_attr(not(any(test, feature = "std", loom)), no_std)]
 
 extern crate alloc;

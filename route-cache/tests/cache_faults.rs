@@ -173,8 +173,8 @@ fn the_dead_are_gone_within_the_stated_number_of_writes() {
     assert_eq!(dead, 10_000);
     // One key: without help for the others only its shard would be cleaned. No shard has more than all.
     let bound = shards * (dead / 4 + 1);
-    let writes = (0..bound).take_while(|_| cache.dead() > 0).map(|_| cache.insert(0, 0)).count();
-    assert_eq!(cache.dead(), 0, "after {writes} writes");
+    (0..bound).take_while(|_| cache.dead() > 0).for_each(|_| drop(cache.insert(0, 0)));
+    assert_eq!(cache.dead(), 0, "after {bound} writes");
 }
 
 #[test]
@@ -201,7 +201,8 @@ fn capacity_is_kept_and_what_is_read_stays() {
     }
     for key in 50..20_000 {
         cache.insert(key, key);
-        (0..50).for_each(|key| drop(cache.get(&key)));
+        let read: usize = (0..50).filter(|key| cache.get(key).is_some()).count();
+        assert!(read >= 45, "{read}");
         assert!(cache.len() <= 400);
     }
     let kept = (0..50).filter(|key| cache.contains_key(key)).count();

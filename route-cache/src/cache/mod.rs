@@ -101,7 +101,7 @@ impl core::error::Error for Flushed {}
 /// let escaped: Option<&str> = cache.read(&1, |value| value.as_str());
 /// ```
 pub struct FlushCache<K, V, S = DefaultHashBuilder> {
-    shards: Box<[Padded<RwLock<Store<K, V>>>]>,
+    shards: Box<[Shard<K, V>]>,
     generation: Padded<AtomicU64>,
     /// How many shards reported for which generation that they hold no dead: `generation << 16 | shards`.
     clean: Padded<AtomicU64>,
@@ -117,6 +117,9 @@ pub struct FlushCache<K, V, S = DefaultHashBuilder> {
     weigher: Option<Box<Weigher<K, V>>>,
     clock: Box<dyn Clock + Send + Sync>,
 }
+
+/// A lock on lines of its own, and what it guards.
+type Shard<K, V> = Padded<RwLock<Store<K, V>>>;
 
 /// What one entry counts towards the capacity.
 type Weigher<K, V> = dyn Fn(&K, &V) -> u32 + Send + Sync;
@@ -221,7 +224,7 @@ impl<K, V, S> FlushCache<K, V, S> {
     /// Drops the entries that have expired; returns how many. Reads do not find them in any case.
     pub fn remove_expired(&self) -> usize {
         let now_ns = self.clock.now_ns();
-        let sweep = |shard: &Padded<RwLock<Store<K, V>>>| {
+        let sweep = |shard: &Shard<K, V>| {
             let mut trash = Trash::new();
             write(&shard.0).expire(now_ns, &mut trash);
             trash.len()
