@@ -178,6 +178,30 @@ fn the_dead_are_gone_within_the_stated_number_of_writes() {
 }
 
 #[test]
+fn places_of_removed_entries_hold_nobody_up() {
+    let cache = FlushCache::builder().shards(1).build();
+    (0..10_000).for_each(|key| drop(cache.insert(key, key)));
+    (0..9_990).for_each(|key| drop(cache.remove(&key)));
+    cache.flush();
+    assert_eq!((cache.dead(), cache.reclaim(3), cache.reclaim(usize::MAX), cache.dead()), (10, 3, 7, 0));
+}
+
+#[test]
+fn inline_values_take_no_allocation_and_are_found() {
+    let cache = FlushCache::builder().inline().shards(1).build();
+    let shared = FlushCache::builder().shards(1).build();
+    for key in 0..1_000_u32 {
+        assert_eq!(cache.insert(key, u64::from(key)), None);
+        shared.insert(key, u64::from(key));
+    }
+    assert_eq!((cache.insert(7, 70), cache.get(&7), cache.remove(&7)), (Some(7), Some(70), Some(70)));
+    // A value is as large as a pointer to one, and there is nothing to point to. That is 24 bytes each, of which
+    // a place needs up to 8 to tell that it is empty.
+    assert!(shared.memory_bytes() - cache.memory_bytes() >= 1_000 * (24 - 9));
+    assert_eq!(cache.read_or_insert_with(7, || 71, |value| value + 1), 72);
+}
+
+#[test]
 fn flushing_nothing_one_or_all_comes_to_an_end() {
     without_deadlock(|| {
         for n in [0, 1, 2, 100_000] {

@@ -2,8 +2,9 @@
 #![cfg(not(loom))]
 
 use std::{
+    borrow::Borrow,
     collections::HashMap,
-    hash::{BuildHasherDefault, Hasher},
+    hash::{BuildHasher, BuildHasherDefault, Hasher},
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -12,7 +13,7 @@ use std::{
 };
 
 use proptest::prelude::*;
-use route_cache::cache::{Builder, FlushCache};
+use route_cache::cache::{Builder, FlushCache, Storage};
 
 /// A hasher as bad as they come: every key collides with every eighth other.
 #[derive(Default)]
@@ -71,13 +72,18 @@ proptest! {
     }
 
     #[test]
+    fn values_kept_inline_are_as_good(steps in proptest::collection::vec(step(), 0..200), shards in 0..4_usize) {
+        check(Builder::with_hasher(std::hash::RandomState::new()).inline(), 1 << shards, steps)?;
+    }
+
+    #[test]
     fn a_bad_hasher_makes_it_slow_and_not_wrong(steps in proptest::collection::vec(step(), 0..200)) {
         check(Builder::with_hasher(BuildHasherDefault::<Octal>::default()), 2, steps)?;
     }
 }
 
-fn check<S: std::hash::BuildHasher>(
-    builder: Builder<u16, u32, S>,
+fn check<S: BuildHasher, H: Storage<u32, Stored: Borrow<u32>>>(
+    builder: Builder<u16, u32, S, H>,
     shards: usize,
     steps: Vec<Step>,
 ) -> Result<(), TestCaseError> {
@@ -94,12 +100,13 @@ fn check<S: std::hash::BuildHasher>(
         };
         match step {
             Step::Insert(key, value) => {
-                let old = cache.insert(key, value).map(|old| *old);
+                let old = cache.insert(key, value).map(|old| *old.borrow());
                 prop_assert_eq!(old, live(&model, key));
                 model.insert(key, (value, u64::MAX));
             }
             Step::InsertTtl(key, value, ttl) => {
-                let old = cache.insert_with_ttl(key, value, Duration::from_nanos(ttl)).map(|old| *old);
+                let old =
+                    cache.insert_with_ttl(key, value, Duration::from_nanos(ttl)).map(|old| *old.borrow());
                 prop_assert_eq!(old, live(&model, key));
                 model.insert(key, (value, now_ns + ttl));
             }
@@ -107,7 +114,7 @@ fn check<S: std::hash::BuildHasher>(
                 if let Some(last) = last {
                     prop_assert!(cache.insert_in(last, key, value).is_err());
                 }
-                let old = cache.insert_in(cache.generation(), key, value).unwrap().map(|old| *old);
+                let old = cache.insert_in(cache.generation(), key, value).unwrap().map(|old| *old.borrow());
                 prop_assert_eq!(old, live(&model, key));
                 model.insert(key, (value, u64::MAX));
             }
@@ -135,7 +142,7 @@ fn check<S: std::hash::BuildHasher>(
                 prop_assert_eq!(cache.contains_key(&key), live(&model, key).is_some());
             }
             Step::Remove(key) => {
-                prop_assert_eq!(cache.remove(&key).map(|old| *old), live(&model, key));
+                prop_assert_eq!(cache.remove(&key).map(|old| *old.borrow()), live(&model, key));
                 model.remove(&key);
             }
             Step::Flush => {
@@ -146,7 +153,7 @@ fn check<S: std::hash::BuildHasher>(
             Step::Drain => {
                 last = Some(cache.generation());
                 let mut drained: Vec<_> =
-                    cache.drain().into_iter().map(|(key, value)| (key, *value)).collect();
+                    cache.drain().into_iter().map(|(key, value)| (key, *value.borrow())).collect();
                 let mut expected: Vec<_> = model.drain().map(|(key, (value, _))| (key, value)).collect();
                 drained.sort_unstable();
                 expected.sort_unstable();

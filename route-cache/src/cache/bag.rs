@@ -1,11 +1,13 @@
 //! What a drained cache held.
 
-use alloc::{sync::Arc, vec::Vec};
+use alloc::vec::Vec;
 use core::fmt;
 
 use super::{Slot, slab::Chunk};
 
 /// The entries of a cache at its flush, in no order. Dropping it drops them, under no lock.
+///
+/// `T` is the [stored](super::Storage) form of the values.
 ///
 /// ```
 /// use route_cache::FlushCache;
@@ -18,16 +20,16 @@ use super::{Slot, slab::Chunk};
 /// assert_eq!(flushed, [("a", 1), ("b", 2)]);
 /// assert!(cache.is_empty());
 /// ```
-pub struct Bag<K, V> {
-    chunks: Vec<Chunk<Slot<K, V>>>,
+pub struct Bag<K, T> {
+    chunks: Vec<Chunk<Slot<K, T>>>,
 }
 
-impl<K, V> Bag<K, V> {
+impl<K, T> Bag<K, T> {
     pub(super) fn new() -> Self {
         Self { chunks: Vec::new() }
     }
 
-    pub(super) fn extend(&mut self, chunks: Vec<Chunk<Slot<K, V>>>) {
+    pub(super) fn extend(&mut self, chunks: Vec<Chunk<Slot<K, T>>>) {
         self.chunks.extend(chunks);
     }
 
@@ -44,35 +46,35 @@ impl<K, V> Bag<K, V> {
     }
 }
 
-impl<K, V> IntoIterator for Bag<K, V> {
-    type Item = (K, Arc<V>);
-    type IntoIter = IntoIter<K, V>;
+impl<K, T> IntoIterator for Bag<K, T> {
+    type Item = (K, T);
+    type IntoIter = IntoIter<K, T>;
 
-    fn into_iter(self) -> IntoIter<K, V> {
+    fn into_iter(self) -> IntoIter<K, T> {
         IntoIter(self.chunks.into_iter().flatten().flatten())
     }
 }
 
-type Slots<K, V> = core::iter::Flatten<core::iter::Flatten<alloc::vec::IntoIter<Chunk<Slot<K, V>>>>>;
+type Slots<K, T> = core::iter::Flatten<core::iter::Flatten<alloc::vec::IntoIter<Chunk<Slot<K, T>>>>>;
 
 /// Iterates over a [`Bag`].
-pub struct IntoIter<K, V>(Slots<K, V>);
+pub struct IntoIter<K, T>(Slots<K, T>);
 
-impl<K, V> Iterator for IntoIter<K, V> {
-    type Item = (K, Arc<V>);
+impl<K, T> Iterator for IntoIter<K, T> {
+    type Item = (K, T);
 
     fn next(&mut self) -> Option<Self::Item> {
         self.0.next().map(|slot| (slot.key, slot.value))
     }
 }
 
-impl<K, V> fmt::Debug for Bag<K, V> {
+impl<K, T> fmt::Debug for Bag<K, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Bag").field("len", &self.len()).finish()
     }
 }
 
-impl<K, V> fmt::Debug for IntoIter<K, V> {
+impl<K, T> fmt::Debug for IntoIter<K, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("IntoIter").finish_non_exhaustive()
     }

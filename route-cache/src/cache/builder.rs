@@ -1,9 +1,9 @@
 //! The settings of a cache.
 
 use alloc::{boxed::Box, vec::Vec};
-use core::{fmt, hash::BuildHasher, time::Duration};
+use core::{fmt, hash::BuildHasher, marker::PhantomData, time::Duration};
 
-use super::{DefaultHashBuilder, FlushCache, Store, Weigher, blur};
+use super::{DefaultHashBuilder, FlushCache, Inline, Shared, Storage, Store, Weigher, blur};
 use crate::{
     source::Clock,
     sync::{
@@ -32,13 +32,14 @@ const LEAST_ROOM: u64 = 32;
 /// plans.insert("select 1".into(), vec![0; 100]);
 /// assert_eq!(plans.weight(), 108);
 /// ```
-pub struct Builder<K, V, S = DefaultHashBuilder> {
+pub struct Builder<K, V, S = DefaultHashBuilder, H = Shared> {
     hasher: S,
     shards: Option<usize>,
     capacity: Option<u64>,
     ttl: Option<Duration>,
     weigher: Option<Box<Weigher<K, V>>>,
     clock: Box<dyn Clock + Send + Sync>,
+    storage: PhantomData<fn() -> H>,
 }
 
 impl<K, V, S: BuildHasher> Builder<K, V, S> {
@@ -49,14 +50,26 @@ impl<K, V, S: BuildHasher> Builder<K, V, S> {
         let clock = Box::new(crate::SystemClock::default());
         #[cfg(not(feature = "std"))]
         let clock = Box::new(|| 0);
-        Self { hasher, shards: None, capacity: None, ttl: None, weigher: None, clock }
+        Self { hasher, shards: None, capacity: None, ttl: None, weigher: None, clock, storage: PhantomData }
     }
+}
 
+impl<K, V, S: BuildHasher, H: Storage<V>> Builder<K, V, S, H> {
     /// The same with another hasher.
     #[must_use]
-    pub fn hasher<T: BuildHasher>(self, hasher: T) -> Builder<K, V, T> {
-        let Self { hasher: _, shards, capacity, ttl, weigher, clock } = self;
-        Builder { hasher, shards, capacity, ttl, weigher, clock }
+    pub fn hasher<T: BuildHasher>(self, hasher: T) -> Builder<K, V, T, H> {
+        let Self { hasher: _, shards, capacity, ttl, weigher, clock, storage } = self;
+        Builder { hasher, shards, capacity, ttl, weigher, clock, storage }
+    }
+
+    /// The same with values kept in the table itself, see [`Inline`].
+    #[must_use]
+    pub fn inline(self) -> Builder<K, V, S, Inline>
+    where
+        V: Copy,
+    {
+        let Self { hasher, shards, capacity, ttl, weigher, clock, storage: _ } = self;
+        Builder { hasher, shards, capacity, ttl, weigher, clock, storage: PhantomData }
     }
 
     /// Greatest weight of all entries; an entry weighs 1 unless there is a [`weigher`](Self::weigher).
@@ -99,8 +112,8 @@ impl<K, V, S: BuildHasher> Builder<K, V, S> {
 
     /// The cache.
     #[must_use]
-    pub fn build(self) -> FlushCache<K, V, S> {
-        let Self { hasher, shards, capacity, ttl, weigher, clock } = self;
+    pub fn build(self) -> FlushCache<K, V, S, H> {
+        let Self { hasher, shards, capacity, ttl, weigher, clock, storage: _ } = self;
         let shards = shards.unwrap_or_else(|| match capacity {
             Some(entries) if weigher.is_none() => shards_for(entries),
             _ => SHARDS,
@@ -129,7 +142,7 @@ fn shards_for(entries: u64) -> usize {
     1 << shards.ilog2()
 }
 
-impl<K, V, S> fmt::Debug for Builder<K, V, S> {
+impl<K, V, S, H> fmt::Debug for Builder<K, V, S, H> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Builder")
             .field("shards", &self.shards)

@@ -4,10 +4,11 @@ mod bag;
 mod builder;
 mod heads;
 mod slab;
+mod storage;
 mod store;
 mod trash;
 
-use alloc::{boxed::Box, sync::Arc};
+use alloc::boxed::Box;
 use core::{
     borrow::Borrow,
     convert::Infallible,
@@ -16,9 +17,13 @@ use core::{
     time::Duration,
 };
 
-pub use self::{bag::Bag, builder::Builder};
+pub use self::{
+    bag::{Bag, IntoIter},
+    builder::Builder,
+    storage::{Inline, Shared, Storage},
+};
 use self::{
-    store::{NEVER, RECLAIM, Slot, Store, blur},
+    store::{Limits, NEVER, RECLAIM, Slot, Store, blur},
     trash::Trash,
 };
 use crate::{
@@ -57,6 +62,9 @@ impl core::error::Error for Flushed {}
 
 /// A concurrent cache whose flush costs the same however much it holds.
 ///
+/// Values are [`Shared`] by default: each in an [`Arc`](alloc::sync::Arc) that reads hold while they last. Small
+/// plain values are better kept [`Inline`], see [`Builder::inline`].
+///
 /// # Flushing
 ///
 /// [`flush`](Self::flush) counts up a generation; entries of earlier ones are not found from then on. Their
@@ -64,8 +72,8 @@ impl core::error::Error for Flushed {}
 /// and, while any are left, up to 4 of another shard. So
 ///
 /// * a shard's dead never outnumber the most it ever held alive, however often the cache is flushed, and
-/// * with d dead in the shard that has most, all are gone after `shards * (d / 4 + 1)` writes that find the
-///   other shard unlocked, or at once by [`reclaim`](Self::reclaim).
+/// * with d dead in the shard that has most, places of removed entries counted, all are gone after
+///   `shards * (d / 4 + 1)` writes that find the other shard unlocked, or at once by [`reclaim`](Self::reclaim).
 ///
 /// # What concurrent users may rely on
 ///
@@ -100,8 +108,8 @@ impl core::error::Error for Flushed {}
 /// cache.insert(1, String::from("one"));
 /// let escaped: Option<&str> = cache.read(&1, |value| value.as_str());
 /// ```
-pub struct FlushCache<K, V, S = DefaultHashBuilder> {
-    shards: Box<[Shard<K, V>]>,
+pub struct FlushCache<K, V, S = DefaultHashBuilder, H: Storage<V> = Shared> {
+    shards: Box<[Shard<K, H::Stored>]>,
     generation: Padded<AtomicU64>,
     /// How many shards reported for which generation that they hold no dead: `generation << 16 | shards`.
     clean: Padded<AtomicU64>,
@@ -119,24 +127,21 @@ pub struct FlushCache<K, V, S = DefaultHashBuilder> {
 }
 
 /// A lock on lines of its own, and what it guards.
-type Shard<K, V> = Padded<RwLock<Store<K, V>>>;
+type Shard<K, T> = Padded<RwLock<Store<K, T>>>;
 
 /// What one entry counts towards the capacity.
 type Weigher<K, V> = dyn Fn(&K, &V) -> u32 + Send + Sync;
 
-/// What becomes of a live entry with the key that is inserted.
-#[derive(Clone, Copy, Eq, PartialEq)]
-enum Existing {
-    Replace,
-    Keep,
-}
-
-/// How an insertion went.
-enum Entered<V> {
-    /// The new value is in; here is the old one.
-    New(Option<Arc<V>>),
-    /// A live value was kept.
-    Kept(Arc<V>),
+/// An insertion, before it has found its place.
+struct Entry<K, T> {
+    key: K,
+    value: T,
+    /// The generation it must happen in.
+    generation: Option<Generation>,
+    ttl: Option<Duration>,
+    weight: u32,
+    /// Leave a live value of the key as it is.
+    keep: bool,
 }
 
 #[cfg(feature = "std")]
@@ -166,7 +171,7 @@ impl<K, V, S: Default + BuildHasher> Default for FlushCache<K, V, S> {
     }
 }
 
-impl<K, V, S> FlushCache<K, V, S> {
+impl<K, V, S, H: Storage<V>> FlushCache<K, V, S, H> {
     /// The present generation.
     pub fn generation(&self) -> Generation {
         Generation(self.generation.0.load(Ordering::Acquire))
@@ -183,7 +188,7 @@ impl<K, V, S> FlushCache<K, V, S> {
     ///
     /// It takes each shard's lock once. An entry whose shard is written to in the moment between the flush and
     /// the visit is flushed and dropped like by [`flush`](Self::flush), but not returned.
-    pub fn drain(&self) -> Bag<K, V> {
+    pub fn drain(&self) -> Bag<K, H::Stored> {
         let last = self.generation.0.fetch_add(1, Ordering::AcqRel);
         let mut bag = Bag::new();
         for shard in &self.shards {
@@ -203,7 +208,8 @@ impl<K, V, S> FlushCache<K, V, S> {
     pub fn reclaim(&self, most: usize) -> usize {
         let mut dropped = 0;
         for shard in &self.shards {
-            while dropped < most {
+            let mut clean = false;
+            while dropped < most && !clean {
                 let mut trash = Trash::new();
                 {
                     let mut store = write(&shard.0);
@@ -211,11 +217,9 @@ impl<K, V, S> FlushCache<K, V, S> {
                     store.rotate(now, self.seed(now));
                     store.reclaim(RECLAIM.min(most - dropped), &mut trash);
                     self.settle(&mut store);
+                    clean = store.is_clean();
                 }
                 dropped += trash.len();
-                if trash.len() == 0 {
-                    break;
-                }
             }
         }
         dropped
@@ -224,7 +228,7 @@ impl<K, V, S> FlushCache<K, V, S> {
     /// Drops the entries that have expired; returns how many. Reads do not find them in any case.
     pub fn remove_expired(&self) -> usize {
         let now_ns = self.clock.now_ns();
-        let sweep = |shard: &Shard<K, V>| {
+        let sweep = |shard: &Shard<K, H::Stored>| {
             let mut trash = Trash::new();
             write(&shard.0).expire(now_ns, &mut trash);
             trash.len()
@@ -260,7 +264,8 @@ impl<K, V, S> FlushCache<K, V, S> {
 
     /// Bytes of the cache's tables and the values in them; not what keys and values own elsewhere.
     pub fn memory_bytes(&self) -> usize {
-        size_of_val(&*self.shards) + self.sum(|store, _| store.bytes())
+        size_of_val(&*self.shards)
+            + self.sum(|store, _| store.bytes() + (store.len() + store.dead()) * H::ALLOCATION)
     }
 
     /// Drops all dead entries and gives back what memory the live ones do not need.
@@ -280,7 +285,7 @@ impl<K, V, S> FlushCache<K, V, S> {
         }
     }
 
-    fn sum(&self, of: impl Fn(&Store<K, V>, u64) -> usize) -> usize {
+    fn sum(&self, of: impl Fn(&Store<K, H::Stored>, u64) -> usize) -> usize {
         self.shards.iter().map(|shard| of(&read(&shard.0), self.generation().0)).sum()
     }
 
@@ -289,7 +294,7 @@ impl<K, V, S> FlushCache<K, V, S> {
     }
 
     /// Counts a shard that has just become clean, once in each generation.
-    fn settle(&self, store: &mut Store<K, V>) {
+    fn settle(&self, store: &mut Store<K, H::Stored>) {
         if !store.is_clean() || store.reported == store.generation {
             return;
         }
@@ -321,7 +326,7 @@ impl<K, V, S> FlushCache<K, V, S> {
     }
 }
 
-impl<K: Eq + Hash, V, S: BuildHasher> FlushCache<K, V, S> {
+impl<K: Eq + Hash, V, S: BuildHasher, H: Storage<V>> FlushCache<K, V, S, H> {
     /// Lets `f` read the value of a key.
     ///
     /// `f` runs without a lock; the value stays valid for it whatever happens to the entry.
@@ -330,7 +335,7 @@ impl<K: Eq + Hash, V, S: BuildHasher> FlushCache<K, V, S> {
         K: Borrow<Q>,
         Q: Eq + Hash + ?Sized,
     {
-        self.find(key).map(|value| f(&value))
+        self.find(key).map(|stored| f(H::value(&stored)))
     }
 
     /// A clone of the value of a key.
@@ -355,12 +360,12 @@ impl<K: Eq + Hash, V, S: BuildHasher> FlushCache<K, V, S> {
     /// Inserts a value, or replaces the one that is there and returns that.
     ///
     /// A value heavier than a shard may be is not kept, nor is the one it should have replaced.
-    pub fn insert(&self, key: K, value: V) -> Option<Arc<V>> {
+    pub fn insert(&self, key: K, value: V) -> Option<H::Stored> {
         self.replace(None, key, value, self.ttl).unwrap_or_default()
     }
 
     /// Inserts a value that expires after `ttl`.
-    pub fn insert_with_ttl(&self, key: K, value: V, ttl: Duration) -> Option<Arc<V>> {
+    pub fn insert_with_ttl(&self, key: K, value: V, ttl: Duration) -> Option<H::Stored> {
         self.replace(None, key, value, Some(ttl)).unwrap_or_default()
     }
 
@@ -369,12 +374,12 @@ impl<K: Eq + Hash, V, S: BuildHasher> FlushCache<K, V, S> {
     /// # Errors
     ///
     /// [`Flushed`] if the cache was flushed since; the value is dropped.
-    pub fn insert_in(&self, generation: Generation, key: K, value: V) -> Result<Option<Arc<V>>, Flushed> {
+    pub fn insert_in(&self, generation: Generation, key: K, value: V) -> Result<Option<H::Stored>, Flushed> {
         self.replace(Some(generation), key, value, self.ttl)
     }
 
     /// Removes a value and returns it.
-    pub fn remove<Q>(&self, key: &Q) -> Option<Arc<V>>
+    pub fn remove<Q>(&self, key: &Q) -> Option<H::Stored>
     where
         K: Borrow<Q>,
         Q: Eq + Hash + ?Sized,
@@ -387,7 +392,7 @@ impl<K: Eq + Hash, V, S: BuildHasher> FlushCache<K, V, S> {
             }
             store.remove(hash, |other| other.borrow() == key)
         }?;
-        self.is_fresh(slot.expires_ns).then(|| Arc::clone(&slot.value))
+        self.is_fresh(slot.expires_ns).then(|| slot.value.clone())
     }
 
     /// Lets `f` read the value of a key, made by `make` if there is none.
@@ -414,15 +419,17 @@ impl<K: Eq + Hash, V, S: BuildHasher> FlushCache<K, V, S> {
     ) -> Result<R, E> {
         // Before the look, so that whatever `make` goes by is no older than the generation.
         let generation = self.generation();
-        if let Some(value) = self.find(&key) {
-            return Ok(f(&value));
+        if let Some(stored) = self.find(&key) {
+            return Ok(f(H::value(&stored)));
         }
-        let made = Arc::new(make()?);
-        let value = match self.enter(Some(generation), key, Arc::clone(&made), self.ttl, Existing::Keep) {
-            Ok(Entered::Kept(kept)) => kept,
-            Ok(Entered::New(_)) | Err(Flushed) => made,
-        };
-        Ok(f(&value))
+        let value = make()?;
+        let weight = self.weigh(&key, &value);
+        let made = H::store(value);
+        let (generation, ttl) = (Some(generation), self.ttl);
+        let entry = Entry { key, value: made.clone(), generation, ttl, weight, keep: true };
+        // After a flush what was made is still the answer to a question that was asked before it.
+        let stored = self.enter(entry).ok().flatten().unwrap_or(made);
+        Ok(f(H::value(&stored)))
     }
 
     /// A clone of the value of a key, made by `make` if there is none.
@@ -433,7 +440,7 @@ impl<K: Eq + Hash, V, S: BuildHasher> FlushCache<K, V, S> {
         self.read_or_insert_with(key, make, V::clone)
     }
 
-    fn find<Q>(&self, key: &Q) -> Option<Arc<V>>
+    fn find<Q>(&self, key: &Q) -> Option<H::Stored>
     where
         K: Borrow<Q>,
         Q: Eq + Hash + ?Sized,
@@ -446,7 +453,7 @@ impl<K: Eq + Hash, V, S: BuildHasher> FlushCache<K, V, S> {
             }
             let slot = store.find(hash, |other| other.borrow() == key)?;
             slot.touch();
-            (Arc::clone(&slot.value), slot.expires_ns)
+            (slot.value.clone(), slot.expires_ns)
         };
         self.is_fresh(expires_ns).then_some(value)
     }
@@ -461,72 +468,61 @@ impl<K: Eq + Hash, V, S: BuildHasher> FlushCache<K, V, S> {
         key: K,
         value: V,
         ttl: Option<Duration>,
-    ) -> Result<Option<Arc<V>>, Flushed> {
-        match self.enter(generation, key, Arc::new(value), ttl, Existing::Replace)? {
-            Entered::New(old) => Ok(old),
-            Entered::Kept(_) => unreachable!("nothing is kept when replacing"),
-        }
+    ) -> Result<Option<H::Stored>, Flushed> {
+        let weight = self.weigh(&key, &value);
+        self.enter(Entry { key, value: H::store(value), generation, ttl, weight, keep: false })
     }
 
-    fn enter(
-        &self,
-        generation: Option<Generation>,
-        key: K,
-        value: Arc<V>,
-        ttl: Option<Duration>,
-        existing: Existing,
-    ) -> Result<Entered<V>, Flushed> {
-        if ttl.is_some() {
-            self.expiring.store(true, Ordering::Relaxed);
-        }
-        let now_ns = if self.expiring.load(Ordering::Relaxed) { self.clock.now_ns() } else { 0 };
-        let expires_ns = ttl.map_or(NEVER, |ttl| {
-            now_ns.saturating_add(u64::try_from(ttl.as_nanos()).unwrap_or(NEVER)).min(NEVER - 1)
-        });
-        let weight = self.weigher.as_ref().map_or(1, |weigh| weigh(&key, &value));
-        let (hash, shard) = self.place(&key);
+    fn weigh(&self, key: &K, value: &V) -> u32 {
+        self.weigher.as_ref().map_or(1, |weigh| weigh(key, value))
+    }
 
+    /// Inserts; returns the live value that was there, which with `keep` still is.
+    fn enter(&self, entry: Entry<K, H::Stored>) -> Result<Option<H::Stored>, Flushed> {
+        let Entry { key, value, generation, ttl, weight, keep } = entry;
+        let (expires_ns, limits) = self.limits(ttl);
+        let (hash, shard) = self.place(&key);
         // Before the guard, to be dropped after it, also when a comparison of keys panics.
         let mut trash = Trash::new();
         let mut slot = Some(Slot::new(hash, weight, expires_ns, key, value));
-        let entered = {
+        let old = {
             let mut store = write(shard);
             let now = self.generation();
             store.rotate(now.0, self.seed(now.0));
             if generation.is_some_and(|generation| generation != now) {
                 return Err(Flushed);
             }
-            let key =
-                |slot: &Option<Slot<K, V>>, other: &K| slot.as_ref().is_some_and(|slot| slot.key == *other);
-            let live = store.find(hash, |other| key(&slot, other)).filter(|live| now_ns < live.expires_ns);
-            if let (Some(live), Existing::Keep) = (live, existing) {
-                live.touch();
-                Entered::Kept(Arc::clone(&live.value))
-            } else {
-                let old = live.map(|live| Arc::clone(&live.value));
-                trash.extend(store.remove(hash, |other| key(&slot, other)));
-                if let Some(slot) = slot.take_if(|slot| u64::from(slot.weight) <= self.shard_capacity) {
-                    store.insert(slot, self.shard_capacity, now_ns, &mut trash);
-                }
-                store.reclaim(RECLAIM, &mut trash);
-                self.settle(&mut store);
-                Entered::New(old)
-            }
+            let old = store.enter(&mut slot, keep, limits, &mut trash);
+            store.reclaim(RECLAIM, &mut trash);
+            self.settle(&mut store);
+            old
         };
         drop((slot, trash));
         self.help();
-        Ok(entered)
+        Ok(old)
+    }
+
+    /// When an entry expires, and what its insertion goes by.
+    fn limits(&self, ttl: Option<Duration>) -> (u64, Limits) {
+        if ttl.is_some() && !self.expiring.load(Ordering::Relaxed) {
+            self.expiring.store(true, Ordering::Relaxed);
+        }
+        let now_ns = if self.expiring.load(Ordering::Relaxed) { self.clock.now_ns() } else { 0 };
+        let expires_ns = ttl.map_or(NEVER, |ttl| {
+            now_ns.saturating_add(u64::try_from(ttl.as_nanos()).unwrap_or(NEVER)).min(NEVER - 1)
+        });
+        (expires_ns, Limits { capacity: self.shard_capacity, now_ns })
     }
 
     /// The hash of a key and its shard.
-    fn place<Q: Hash + ?Sized>(&self, key: &Q) -> (u64, &RwLock<Store<K, V>>) {
+    fn place<Q: Hash + ?Sized>(&self, key: &Q) -> (u64, &RwLock<Store<K, H::Stored>>) {
         let hash = self.hasher.hash_one(key);
         let shard = blur(hash, self.secret) as usize & (self.shards.len() - 1);
         (hash, &self.shards[shard].0)
     }
 }
 
-impl<K, V, S> fmt::Debug for FlushCache<K, V, S> {
+impl<K, V, S, H: Storage<V>> fmt::Debug for FlushCache<K, V, S, H> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("FlushCache")
             .field("len", &self.len())

@@ -1,10 +1,12 @@
 //! One shard: its entries, their buckets, and what the last flushes left to drop. Knows no lock and no clock.
+//!
+//! `T` is the stored form of a value: cloning it runs no user code.
 
-use alloc::{sync::Arc, vec::Vec};
+use alloc::vec::Vec;
 
 use super::{
     heads::{Heads, NONE},
-    slab::{Chunk, Slab},
+    slab::{CHUNK, Chunk, Slab},
     trash::Trash,
 };
 use crate::sync::atomic::{AtomicBool, Ordering};
@@ -23,7 +25,7 @@ pub(super) const NEVER: u64 = u64::MAX;
 
 /// One entry.
 #[derive(Debug)]
-pub(super) struct Slot<K, V> {
+pub(super) struct Slot<K, T> {
     pub(super) hash: u64,
     next: u32,
     pub(super) weight: u32,
@@ -31,11 +33,11 @@ pub(super) struct Slot<K, V> {
     /// Read since the eviction's hand last came by.
     used: AtomicBool,
     pub(super) key: K,
-    pub(super) value: Arc<V>,
+    pub(super) value: T,
 }
 
-impl<K, V> Slot<K, V> {
-    pub(super) fn new(hash: u64, weight: u32, expires_ns: u64, key: K, value: Arc<V>) -> Self {
+impl<K, T> Slot<K, T> {
+    pub(super) fn new(hash: u64, weight: u32, expires_ns: u64, key: K, value: T) -> Self {
         Self { hash, next: NONE, weight, expires_ns, used: AtomicBool::new(false), key, value }
     }
 
@@ -45,6 +47,15 @@ impl<K, V> Slot<K, V> {
             self.used.store(true, Ordering::Relaxed);
         }
     }
+}
+
+/// What an insertion goes by.
+#[derive(Clone, Copy)]
+pub(super) struct Limits {
+    /// Greatest weight of the shard.
+    pub(super) capacity: u64,
+    /// The time; 0 if nothing expires.
+    pub(super) now_ns: u64,
 }
 
 /// Where an entry is: its bucket, the slot before it in the chain, its own.
@@ -57,7 +68,7 @@ struct Place {
 
 /// The entries of one generation, and the dead of earlier ones.
 #[derive(Debug)]
-pub(super) struct Store<K, V> {
+pub(super) struct Store<K, T> {
     /// The generation of the live entries.
     pub(super) generation: u64,
     /// The last generation for which this shard reported that it has no dead left.
@@ -65,15 +76,15 @@ pub(super) struct Store<K, V> {
     /// Blurs the hashes anew in every generation.
     seed: u64,
     heads: Heads,
-    slots: Slab<Slot<K, V>>,
+    slots: Slab<Slot<K, T>>,
     weight: u64,
     hand: u32,
-    dead: Vec<Chunk<Slot<K, V>>>,
+    dead: Vec<Chunk<Slot<K, T>>>,
     /// Emptied chunks, to be used again.
-    spare: Vec<Chunk<Slot<K, V>>>,
+    spare: Vec<Chunk<Slot<K, T>>>,
 }
 
-impl<K, V> Store<K, V> {
+impl<K, T> Store<K, T> {
     pub(super) fn new(buckets: usize, seed: u64) -> Self {
         Self {
             generation: 0,
@@ -105,15 +116,10 @@ impl<K, V> Store<K, V> {
         self.dead.is_empty()
     }
 
-    /// Bytes of the tables and of the values' allocations; what keys and values own elsewhere is not known.
+    /// Bytes of the tables, the stored values in them.
     pub(super) fn bytes(&self) -> usize {
         let chunks = self.dead.iter().chain(&self.spare).map(Vec::capacity).sum::<usize>();
-        // An `Arc` keeps its two counts beside the value.
-        let value = 2 * size_of::<usize>() + size_of::<V>();
-        self.heads.bytes()
-            + self.slots.bytes()
-            + chunks * size_of::<Option<Slot<K, V>>>()
-            + (self.len() + self.dead()) * value
+        self.heads.bytes() + self.slots.bytes() + chunks * size_of::<Option<Slot<K, T>>>()
     }
 
     /// Begins `generation`: all that lives is dead. The time does not depend on how much that is, but for
@@ -126,7 +132,7 @@ impl<K, V> Store<K, V> {
     }
 
     /// The same, handing out what lived.
-    pub(super) fn retire(&mut self, generation: u64, seed: u64) -> Vec<Chunk<Slot<K, V>>> {
+    pub(super) fn retire(&mut self, generation: u64, seed: u64) -> Vec<Chunk<Slot<K, T>>> {
         (self.generation, self.seed, self.weight, self.hand) = (generation, seed, 0, 0);
         if self.slots.len() > 0 {
             self.heads.clear();
@@ -134,29 +140,29 @@ impl<K, V> Store<K, V> {
         self.slots.take()
     }
 
-    /// Moves up to `most` dead entries to the trash.
-    pub(super) fn reclaim(&mut self, most: usize, trash: &mut Trash<Slot<K, V>>) {
+    /// Moves up to `most` dead entries to the trash, and looks at no more than a chunk of places for them.
+    ///
+    /// That is at least `most` places, of entries or of what was removed before the flush, unless that was all.
+    pub(super) fn reclaim(&mut self, most: usize, trash: &mut Trash<Slot<K, T>>) {
         let enough = trash.len() + most;
-        while let Some(chunk) = self.dead.last_mut() {
-            while trash.len() < enough {
-                match chunk.pop() {
-                    Some(slot) => slot.into_iter().for_each(|slot| trash.push(slot)),
-                    None => break,
-                }
-            }
-            if !chunk.is_empty() {
+        for _ in 0..CHUNK {
+            let Some(chunk) = self.dead.last_mut() else { return };
+            if trash.len() == enough {
                 return;
             }
-            let chunk = self.dead.pop().expect("the chunk was just looked at");
-            // As many as the live entries fill: a cache that is refilled after each flush allocates no chunks.
-            if self.spare.len() <= self.dead.len() + self.slots.len() / super::slab::CHUNK {
-                self.spare.push(chunk);
+            trash.extend(chunk.pop().flatten());
+            if chunk.is_empty() {
+                let chunk = self.dead.pop().expect("the chunk was just looked at");
+                // As many as the live entries fill: a cache that is refilled after each flush allocates none.
+                if self.spare.len() <= self.dead.len() + self.slots.len() / CHUNK {
+                    self.spare.push(chunk);
+                }
             }
         }
     }
 
     /// The live entry of a key.
-    pub(super) fn find(&self, hash: u64, same: impl Fn(&K) -> bool) -> Option<&Slot<K, V>> {
+    pub(super) fn find(&self, hash: u64, same: impl Fn(&K) -> bool) -> Option<&Slot<K, T>> {
         self.slots.get(self.place(hash, same).0?.index)
     }
 
@@ -174,32 +180,69 @@ impl<K, V> Store<K, V> {
     }
 
     /// Removes the entry of a key.
-    pub(super) fn remove(&mut self, hash: u64, same: impl Fn(&K) -> bool) -> Option<Slot<K, V>> {
+    pub(super) fn remove(&mut self, hash: u64, same: impl Fn(&K) -> bool) -> Option<Slot<K, T>> {
         let place = self.place(hash, same).0?;
         self.unlink(place)
     }
 
-    /// Adds an entry whose key is not there, making room first.
-    pub(super) fn insert(
+    /// Puts `slot` in the place of the live entry of its key, or adds it; tells what was there before.
+    ///
+    /// With `keep` a live entry stays as it is, and so does `slot`. A `slot` heavier than `capacity` stays too,
+    /// and the entry of its key goes. What leaves the shard is in the trash.
+    pub(super) fn enter(
         &mut self,
-        mut slot: Slot<K, V>,
-        capacity: u64,
-        now_ns: u64,
-        trash: &mut Trash<Slot<K, V>>,
-    ) {
-        while self.weight + u64::from(slot.weight) > capacity {
-            let Some(evicted) = self.evict(now_ns) else { break };
-            trash.push(evicted);
+        slot: &mut Option<Slot<K, T>>,
+        keep: bool,
+        Limits { capacity, now_ns }: Limits,
+        trash: &mut Trash<Slot<K, T>>,
+    ) -> Option<T>
+    where
+        K: Eq,
+        T: Clone,
+    {
+        let new = slot.as_ref()?;
+        // The only user code is the comparison of keys in here; nothing has changed if it panics.
+        let (place, length) = self.place(new.hash, |other| new.key == *other);
+        let mut old = None;
+        if let Some(place) = place {
+            let there = self.slots.get_mut(place.index)?;
+            if now_ns < there.expires_ns {
+                old = Some(there.value.clone());
+                if keep {
+                    there.touch();
+                    return old;
+                }
+            }
+            if new.weight <= there.weight && u64::from(new.weight) <= capacity {
+                self.weight -= u64::from(there.weight - new.weight);
+                let mut new = slot.take()?;
+                new.next = there.next;
+                trash.push(core::mem::replace(there, new));
+                return old;
+            }
+            trash.extend(self.unlink(place));
         }
-        let (_, length) = self.place(slot.hash, |_| false);
-        if length >= CHAIN_LIMIT
-            && let Some(oldest) = self.last_of_chain(slot.hash).and_then(|place| self.unlink(place))
-        {
-            trash.push(oldest);
+        if let Some(new) = slot.take_if(|new| u64::from(new.weight) <= capacity) {
+            self.make_room(&new, length, Limits { capacity, now_ns }, trash);
+            self.link(new);
+        }
+        old
+    }
+
+    fn make_room(&mut self, new: &Slot<K, T>, length: usize, limits: Limits, trash: &mut Trash<Slot<K, T>>) {
+        if length >= CHAIN_LIMIT {
+            trash.extend(self.last_of_chain(new.hash).and_then(|oldest| self.unlink(oldest)));
+        }
+        while self.weight + u64::from(new.weight) > limits.capacity {
+            let Some(evicted) = self.evict(limits.now_ns) else { break };
+            trash.push(evicted);
         }
         if self.slots.len() >= self.heads.len() {
             self.split();
         }
+    }
+
+    fn link(&mut self, mut slot: Slot<K, T>) {
         let bucket = self.heads.bucket(blur(slot.hash, self.seed));
         slot.next = self.heads.first(bucket);
         self.weight += u64::from(slot.weight);
@@ -208,7 +251,7 @@ impl<K, V> Store<K, V> {
     }
 
     /// Removes every entry that has expired.
-    pub(super) fn expire(&mut self, now_ns: u64, trash: &mut Trash<Slot<K, V>>) {
+    pub(super) fn expire(&mut self, now_ns: u64, trash: &mut Trash<Slot<K, T>>) {
         for index in 0..self.slots.end() {
             if self.slots.get(index).is_some_and(|slot| slot.expires_ns <= now_ns) {
                 trash.extend(self.unlink_index(index));
@@ -219,7 +262,7 @@ impl<K, V> Store<K, V> {
     /// Gives back memory: spare chunks, holes among the slots, and buckets for entries that are gone.
     ///
     /// The time is that of moving all entries.
-    pub(super) fn shrink(&mut self) -> Vec<Chunk<Slot<K, V>>> {
+    pub(super) fn shrink(&mut self) -> Vec<Chunk<Slot<K, T>>> {
         let mut slots = Slab::default();
         let mut none = Vec::new();
         self.heads = Heads::new(self.slots.len());
@@ -253,7 +296,7 @@ impl<K, V> Store<K, V> {
     }
 
     /// Second chance: passes by entries read since it last came by, and takes the first other.
-    fn evict(&mut self, now_ns: u64) -> Option<Slot<K, V>> {
+    fn evict(&mut self, now_ns: u64) -> Option<Slot<K, T>> {
         let mut seen = 0;
         while self.slots.len() > 0 {
             let index = self.hand;
@@ -269,7 +312,7 @@ impl<K, V> Store<K, V> {
         None
     }
 
-    fn unlink_index(&mut self, index: u32) -> Option<Slot<K, V>> {
+    fn unlink_index(&mut self, index: u32) -> Option<Slot<K, T>> {
         let bucket = self.heads.bucket(blur(self.slots.get(index)?.hash, self.seed));
         let (mut before, mut at) = (NONE, self.heads.first(bucket));
         while at != index {
@@ -290,7 +333,7 @@ impl<K, V> Store<K, V> {
         }
     }
 
-    fn unlink(&mut self, Place { bucket, before, index }: Place) -> Option<Slot<K, V>> {
+    fn unlink(&mut self, Place { bucket, before, index }: Place) -> Option<Slot<K, T>> {
         let slot = self.slots.remove(index)?;
         match self.slots.get_mut(before) {
             Some(before) => before.next = slot.next,
