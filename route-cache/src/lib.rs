@@ -7,6 +7,7 @@
 //! * [`jhash`], [`Geometry`], [`Tunables`], [`footprint`]: the arithmetic under it.
 //!
 //! Locks and atomics come in by one private module, `sync`, where a model checker takes their place.
+#![forbid(unsafe_code)]
 #![cfg_attr(not(any(test, feature = "std", loom)), no_std)]
 
 extern crate alloc;

@@ -6,48 +6,16 @@ use alloc::vec::Vec;
 
 use super::{
     heads::{Heads, NONE},
-    slab::{CHUNK, Chunk, Slab},
+    slab::{Chunk, Slab},
+    slot::{Slot, blur},
     trash::Trash,
 };
-use crate::sync::atomic::{AtomicBool, Ordering};
 
 /// Dead entries that each write to a shard drops.
 pub(super) const RECLAIM: usize = 4;
 
 /// Longest chain; one more entry in it evicts its oldest. With a hash that spreads, no chain comes near.
 pub(super) const CHAIN_LIMIT: usize = 64;
-
-/// Slots that an eviction looks at before it takes the next whatever its merits.
-const EVICTION_EFFORT: usize = 16;
-
-/// The expiry of what does not expire.
-pub(super) const NEVER: u64 = u64::MAX;
-
-/// One entry.
-#[derive(Debug)]
-pub(super) struct Slot<K, T> {
-    pub(super) hash: u64,
-    next: u32,
-    pub(super) weight: u32,
-    pub(super) expires_ns: u64,
-    /// Read since the eviction's hand last came by.
-    used: AtomicBool,
-    pub(super) key: K,
-    pub(super) value: T,
-}
-
-impl<K, T> Slot<K, T> {
-    pub(super) fn new(hash: u64, weight: u32, expires_ns: u64, key: K, value: T) -> Self {
-        Self { hash, next: NONE, weight, expires_ns, used: AtomicBool::new(false), key, value }
-    }
-
-    pub(super) fn touch(&self) {
-        // The line stays shared among readers once it is set.
-        if !self.used.load(Ordering::Relaxed) {
-            self.used.store(true, Ordering::Relaxed);
-        }
-    }
-}
 
 /// What an insertion goes by.
 #[derive(Clone, Copy)]
@@ -76,12 +44,12 @@ pub(super) struct Store<K, T> {
     /// Blurs the hashes anew in every generation.
     seed: u64,
     heads: Heads,
-    slots: Slab<Slot<K, T>>,
+    pub(super) slots: Slab<Slot<K, T>>,
     weight: u64,
-    hand: u32,
-    dead: Vec<Chunk<Slot<K, T>>>,
+    pub(super) hand: u32,
+    pub(super) dead: Vec<Chunk<Slot<K, T>>>,
     /// Emptied chunks, to be used again.
-    spare: Vec<Chunk<Slot<K, T>>>,
+    pub(super) spare: Vec<Chunk<Slot<K, T>>>,
 }
 
 impl<K, T> Store<K, T> {
@@ -138,27 +106,6 @@ impl<K, T> Store<K, T> {
             self.heads.clear();
         }
         self.slots.take()
-    }
-
-    /// Moves up to `most` dead entries to the trash, and looks at no more than a chunk of places for them.
-    ///
-    /// That is at least `most` places, of entries or of what was removed before the flush, unless that was all.
-    pub(super) fn reclaim(&mut self, most: usize, trash: &mut Trash<Slot<K, T>>) {
-        let enough = trash.len() + most;
-        for _ in 0..CHUNK {
-            let Some(chunk) = self.dead.last_mut() else { return };
-            if trash.len() == enough {
-                return;
-            }
-            trash.extend(chunk.pop().flatten());
-            if chunk.is_empty() {
-                let chunk = self.dead.pop().expect("the chunk was just looked at");
-                // As many as the live entries fill: a cache that is refilled after each flush allocates none.
-                if self.spare.len() <= self.dead.len() + self.slots.len() / CHUNK {
-                    self.spare.push(chunk);
-                }
-            }
-        }
     }
 
     /// The live entry of a key.
@@ -250,15 +197,6 @@ impl<K, T> Store<K, T> {
         self.heads.set_first(bucket, index);
     }
 
-    /// Removes every entry that has expired.
-    pub(super) fn expire(&mut self, now_ns: u64, trash: &mut Trash<Slot<K, T>>) {
-        for index in 0..self.slots.end() {
-            if self.slots.get(index).is_some_and(|slot| slot.expires_ns <= now_ns) {
-                trash.extend(self.unlink_index(index));
-            }
-        }
-    }
-
     /// Gives back memory: spare chunks, holes among the slots, and buckets for entries that are gone.
     ///
     /// The time is that of moving all entries.
@@ -295,24 +233,7 @@ impl<K, T> Store<K, T> {
         }
     }
 
-    /// Second chance: passes by entries read since it last came by, and takes the first other.
-    fn evict(&mut self, now_ns: u64) -> Option<Slot<K, T>> {
-        let mut seen = 0;
-        while self.slots.len() > 0 {
-            let index = self.hand;
-            self.hand = if index + 1 < self.slots.end() { index + 1 } else { 0 };
-            let Some(slot) = self.slots.get(index) else { continue };
-            seen += 1;
-            let expired = slot.expires_ns <= now_ns;
-            if !slot.used.load(Ordering::Relaxed) || expired || seen > EVICTION_EFFORT {
-                return self.unlink_index(index);
-            }
-            slot.used.store(false, Ordering::Relaxed);
-        }
-        None
-    }
-
-    fn unlink_index(&mut self, index: u32) -> Option<Slot<K, T>> {
+    pub(super) fn unlink_index(&mut self, index: u32) -> Option<Slot<K, T>> {
         let bucket = self.heads.bucket(blur(self.slots.get(index)?.hash, self.seed));
         let (mut before, mut at) = (NONE, self.heads.first(bucket));
         while at != index {
@@ -342,11 +263,4 @@ impl<K, T> Store<K, T> {
         self.weight -= u64::from(slot.weight);
         Some(slot)
     }
-}
-
-/// Spreads a hash over all bits, differently for every seed: a weak hasher's patterns do not become chains, and
-/// chains that somebody found out are gone after the next flush.
-pub(super) fn blur(hash: u64, seed: u64) -> u64 {
-    let wide = u128::from(hash ^ seed) * 0x9e37_79b9_7f4a_7c15;
-    (wide >> 64) as u64 ^ wide as u64
 }

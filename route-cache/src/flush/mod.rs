@@ -31,8 +31,9 @@
 //!   the kernel's `rt_free` came to. A destructor may therefore use the table.
 //!
 //! Readers wait, if at all, for one lock at a time: for one chain's unlinking with the plans by bucket, for one
-//! lock's buckets with the plans by lock, for an exchange of two pointers with [`Detached`](FlushPlan::Detached),
-//! and not at all with [`Seqlock`](FlushPlan::Seqlock) and [`Generation`](FlushPlan::Generation).
+//! lock's buckets with the plans by lock, for an exchange of two pointers with [`Detached`](FlushPlan::Detached).
+//! With [`Seqlock`](FlushPlan::Seqlock) only those wait that began before the switch, and with
+//! [`Generation`](FlushPlan::Generation) nobody.
 
 mod array;
 mod by_bucket;

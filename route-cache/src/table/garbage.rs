@@ -27,7 +27,8 @@ impl GcState {
 
     /// How many entries to free, or `None` if it is too early for another collection.
     fn goal(&mut self, entries: usize, buckets: usize, now_ms: u64, tunables: &Tunables) -> Option<usize> {
-        let early = self.last_ms.is_some_and(|last_ms| now_ms - last_ms < tunables.gc_min_interval_ms);
+        let early =
+            self.last_ms.is_some_and(|last_ms| now_ms.saturating_sub(last_ms) < tunables.gc_min_interval_ms);
         if early && entries < tunables.max_size {
             return None;
         }
@@ -41,7 +42,10 @@ impl GcState {
             self.equilibrium = self.equilibrium.max(tunables.gc_thresh);
             let surplus = entries.saturating_sub(self.equilibrium);
             self.equilibrium += (surplus / 2).min(buckets);
-            entries.saturating_sub(self.equilibrium)
+            let goal = entries.saturating_sub(self.equilibrium);
+            // A table that shrank by itself is in equilibrium where it is.
+            self.equilibrium = self.equilibrium.min(entries);
+            goal
         };
         if !early {
             self.last_ms = Some(now_ms);
@@ -195,6 +199,7 @@ mod tests {
         assert_eq!(state.goal(10, 4, 499, &tunables), None);
         assert_eq!(state.goal(10, 4, 500, &tunables), Some(2));
         assert_eq!(state.goal(4, 4, 1_000, &tunables), Some(0));
+        assert_eq!(state.equilibrium, 4);
         // Above: half of what is above, and no less than the number of buckets.
         assert_eq!(state.goal(33, 4, 2_000, &tunables), Some(4));
         assert_eq!(state.goal(100, 4, 2_001, &tunables), Some(34), "full: the interval does not matter");
