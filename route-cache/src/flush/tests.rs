@@ -95,7 +95,10 @@ fn check(vector: &Value) {
     let table = &filled.table;
     assert_eq!(table.len(), of("entries"));
 
-    for &plan in FlushPlan::ALL {
+    // The largest tables only by the plans whose order the vectors give: filling them is what takes time.
+    let small = geometry.buckets() <= 16_384;
+    let answered = [FlushPlan::PerBucket, FlushPlan::PerLock, FlushPlan::Array, FlushPlan::SkipEmpty];
+    for &plan in if small { FlushPlan::ALL } else { &answered } {
         let mut order = Order::new();
         let FlushReport { entries, locks, most_freed_under_lock, stale } =
             table.flush_observed(plan, &mut order);
