@@ -5,7 +5,7 @@
 
 use loom::{sync::Arc, thread};
 use route_cache::{
-    FlushCache, FlushPlan, Geometry, RouteKey, RouteTable, Smp, Traits, Tunables, cache::Builder,
+    FlushCache, FlushPlan, Freeing, Geometry, RouteKey, RouteTable, Smp, Traits, Tunables, cache::Builder,
 };
 
 /// Two buckets, one lock; every flush exchanges the buckets of the two keys, so that an insertion which hashed
@@ -192,5 +192,73 @@ fn two_writers_grow_the_buckets_under_a_reader() {
         assert_eq!(cache.get(&0), Some(10), "a split moved it away under the reader");
         writer.join().unwrap();
         assert_eq!((cache.get(&0), cache.get(&1)), (Some(10), Some(11)));
+    });
+}
+
+/// Keys are their own hashes, so that they spread over two shards.
+#[derive(Clone, Copy, Default)]
+struct Identity;
+
+impl std::hash::BuildHasher for Identity {
+    type Hasher = Word;
+
+    fn build_hasher(&self) -> Word {
+        Word(0)
+    }
+}
+
+struct Word(u64);
+
+impl std::hash::Hasher for Word {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|&byte| self.0 = self.0 << 8 | u64::from(byte));
+    }
+}
+
+#[test]
+fn no_shard_is_taken_for_clean_that_is_not() {
+    loom::model(|| {
+        let cache = Arc::new(Builder::with_hasher(Identity).shards(2).clock(|| 0).build());
+        (0..6_u32).for_each(|key| drop(cache.insert(key, ())));
+        let writer = {
+            let cache = Arc::clone(&cache);
+            thread::spawn(move || drop(cache.insert(0, ())))
+        };
+        cache.flush();
+        cache.insert(1, ());
+        writer.join().unwrap();
+        // One key: the other shard is cleaned only if the writers know that it needs it.
+        (0..2 * (6 / 4 + 1)).for_each(|_| drop(cache.insert(0, ())));
+        assert_eq!(cache.dead(), 0);
+    });
+}
+
+#[test]
+fn what_waits_is_freed_once_by_whoever_comes() {
+    loom::model(|| {
+        let token = std::sync::Arc::new(());
+        let tunables = Tunables { freeing: Freeing::Deferred { backlog: 1 }, ..Tunables::for_buckets(2) };
+        type Token = std::sync::Arc<()>;
+        let table = Arc::new(RouteTable::<Token, Smp>::with(Geometry::new(2, 1), tunables, || 0, || 0));
+        for daddr in 0..2 {
+            drop(table.intern(
+                key(daddr),
+                std::sync::Arc::new(std::sync::Arc::clone(&token)),
+                Traits::default(),
+            ));
+        }
+        let reclaimer = {
+            let table = Arc::clone(&table);
+            thread::spawn(move || table.reclaim(1))
+        };
+        table.flush(FlushPlan::Linked);
+        reclaimer.join().unwrap();
+        let waiting = table.backlog();
+        assert!(waiting <= 1);
+        assert_eq!(std::sync::Arc::strong_count(&token), 1 + waiting);
     });
 }
