@@ -667,8 +667,9 @@ fn lock_times_are_merged_over_launches_and_shown_in_ns() {
     assert_eq!(report.locks.len(), 1);
     let lock = &report.locks[0];
     assert_eq!((lock.variant.as_str(), lock.threads, lock.n), ("half", 1, 5));
-    // 20 ticks are 10 ns, in the bucket of 20 and 21 ticks; 8 ticks are 4 ns.
-    assert_eq!((lock.wait.p50_ns, lock.wait.max_ns, lock.hold.p99_ns), (10, 10, 4));
+    // 20 ticks lie in the bucket of 20 and 21: its middle, 21, is 10.5 ns, and its upper edge, 22, is 11; 8 ticks
+    // have a bucket of their own, and are 4 ns.
+    assert_eq!((lock.wait.p50_ns, lock.wait.max_ns, lock.hold.p99_ns), (11, 11, 4));
     assert_eq!((lock.wait_buckets.clone(), lock.hold_buckets.len()), (vec![[10, 11, 5]], 1));
 }
 

@@ -31,7 +31,9 @@ const STEPS: [Step; 10] = [
     ("fmt", || one(process::run(&mut cargo(["fmt", "--all", "--check"])))),
     ("tidy", || one(tidy::check())),
     ("clippy", || {
-        one(process::run(cargo(["clippy", "--workspace", "--all-targets"]).args(["--", "-Dwarnings"])))
+        one(process::run(
+            cargo(["clippy", "--workspace", "--all-features", "--all-targets"]).args(["--", "-Dwarnings"]),
+        ))
     }),
     ("setup", || one(setup::set_up(Some(Rung::Debian)).map(drop))),
     ("build-ebpf", || one(setup::set_up(Some(Rung::Debian)).and_then(|core| build_ebpf::build(&core)))),

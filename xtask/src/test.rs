@@ -33,12 +33,12 @@ impl Test {
 
 /// Every test of the workspace, and the live ones where a plain `cargo test` leaves them out.
 pub(crate) fn run_all() -> Result<Tally> {
-    let mut tally = counted(&mut cargo(["test", "--workspace", "--no-fail-fast"]))?;
+    let mut tally = counted(&mut cargo(["test", "--workspace", "--all-features", "--no-fail-fast"]))?;
     let live =
         targets("probe-cli")?.into_iter().find(|target| target.kind == "test" && target.name == "live");
     if !live.context("probe-cli has no test named live")?.tested {
         // Chosen from the whole workspace: the same features, so nothing is built twice.
-        tally += counted(&mut cargo(["test", "--workspace", "--test=live"]))?;
+        tally += counted(&mut cargo(["test", "--workspace", "--all-features", "--test=live"]))?;
     }
     Ok(tally)
 }
