@@ -75,6 +75,15 @@ fn lines_of_words_keep_to_the_width() {
 }
 
 #[test]
+fn cases_that_do_not_fit_side_by_side_stand_below_each_other() {
+    let heads = |width| {
+        let page = page(&synthetic::full(), &[], Style { width, colour: false });
+        page.lines().filter(|line| line.starts_with("  one factor")).count()
+    };
+    assert_eq!([heads(100), heads(60)], [1, 2]);
+}
+
+#[test]
 fn the_committed_schema_is_that_of_the_types() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/schema/report.schema.json");
     let current = schema::report();

@@ -4,9 +4,13 @@
 //! program (names of the machine, of files, of a saved report) goes through [`safe`].
 
 mod case;
+mod effect;
 mod live;
+mod lock;
 mod number;
 pub(crate) mod paint;
+mod refusal;
+mod table;
 mod verdict;
 pub(crate) mod words;
 
@@ -21,7 +25,7 @@ pub use words::safe;
 
 use super::model::{ExperimentReport, Host, MechanismRow, Report, Warning};
 use paint::Role;
-use words::{brief, hanging};
+use words::{brief, gathered, hanging};
 
 /// Writes `report`, and where it was put.
 ///
@@ -56,10 +60,10 @@ fn shown(path: &Path) -> String {
 }
 
 fn head(report: &Report, style: Style) -> String {
-    let mut facts = vec![machine(&report.host), format!("kernel {}", or_unknown(&report.host.kernel))];
-    facts.push(format!("clock {}", safe(&report.clock.name)));
-    facts.push(format!("seed {}", report.seed));
-    facts.extend(report.quick.then(|| "quick".to_owned()));
+    let mut run = vec![format!("clock {}", safe(&report.clock.name)), format!("seed {}", report.seed)];
+    run.extend(report.quick.then(|| "quick".to_owned()));
+    let facts =
+        [machine(&report.host), format!("kernel {}", or_unknown(&report.host.kernel)), run.join(", ")];
     let mut head = hanging("host  ", &facts.join(" · "), style.width);
     if report.interrupted {
         let text = hanging("      ", "interrupted: what had been measured by then follows", style.width);
@@ -73,9 +77,9 @@ fn or_unknown(text: &str) -> String {
     if text.is_empty() { "unknown".to_owned() } else { safe(text) }
 }
 
-/// The machine in a few words.
+/// The machine in a few words. A container is not among them: it changes no time that is measured here.
 pub(crate) fn machine(host: &Host) -> String {
-    let mut parts = vec![safe(host.cpu_model.as_deref().unwrap_or("unknown CPU"))];
+    let mut parts = vec![host.cpu_model.as_deref().map_or_else(|| "unknown CPU".to_owned(), cpu)];
     parts.push(match host.cpus {
         0 => "unknown number of CPUs".to_owned(),
         1 => "1 CPU".to_owned(),
@@ -84,31 +88,41 @@ pub(crate) fn machine(host: &Host) -> String {
     if let Some(cache) = host.caches.iter().max_by_key(|cache| cache.level) {
         parts.push(format!("L{} {}", cache.level, number::bytes(cache.size_bytes)));
     }
-    parts.extend(host.virtualization.as_deref().map(safe));
+    let around = host.virtualization.as_deref().unwrap_or_default().split(", ");
+    parts.extend(around.filter(|what| !what.is_empty() && !what.starts_with("container")).map(safe));
     parts.join(", ")
+}
+
+/// A CPU's own name without its trade marks.
+fn cpu(model: &str) -> String {
+    let model = model.replace("(R)", "").replace("(TM)", "");
+    safe(model.trim_end_matches(" Processor"))
 }
 
 fn mechanisms(rows: &[MechanismRow], style: Style) -> String {
     if rows.is_empty() {
         return String::new();
     }
-    let working: Vec<String> = rows.iter().filter(|row| row.works).map(|row| safe(&row.name)).collect();
+    let name = |row: &MechanismRow| safe(&row.name).replace('-', " ");
+    let working: Vec<String> = rows.iter().filter(|row| row.works).map(name).collect();
     // One cause often stops several.
-    let mut refused: Vec<(String, String)> = Vec::new();
-    for row in rows.iter().filter(|row| !row.works) {
-        let (name, reason) = (safe(&row.name), brief(&row.reason, 120));
-        match refused.iter_mut().find(|(_, other)| *other == reason) {
-            Some((names, _)) => *names = format!("{names}, {name}"),
-            None => refused.push((name, reason)),
-        }
-    }
-    let mut parts: Vec<String> = refused.iter().map(|(names, reason)| format!("{names}: {reason}")).collect();
+    let refused = rows.iter().filter(|row| !row.works).map(|row| (refused(&row.reason), name(row)));
+    let mut parts: Vec<String> =
+        gathered(refused).iter().map(|(reason, names)| format!("{}: {reason}", names.join(", "))).collect();
     parts.push(if working.is_empty() {
         "nothing that watches the kernel works here; `probe-cli doctor` says why".to_owned()
     } else {
         format!("{}: yes", working.join(", "))
     });
     hanging("live  ", &parts.join(" · "), style.width)
+}
+
+fn refused(reason: &str) -> String {
+    match refusal::parse(reason) {
+        Some(parts) if parts.denied => format!("refused ({})", parts.why),
+        Some(parts) => parts.why,
+        None => brief(reason, 120),
+    }
 }
 
 fn experiment(report: &ExperimentReport, style: Style) -> String {
@@ -118,12 +132,9 @@ fn experiment(report: &ExperimentReport, style: Style) -> String {
     page.replace_range(..name.len(), &style.paint(Role::Name, &name));
     let indent = " ".repeat(words::columns(&label));
     page += &hanging(&indent, &format!("(mail: {})", safe(&report.mail)), style.width);
-    if report.cases.is_empty() {
-        page += "  nothing of it was measured\n";
-    }
-    for case in &report.cases {
-        page += &case::write(report, case, style);
-    }
+    page += &case::write(report, style);
+    page += &effect::write(report, style);
+    page += &lock::write(report, style);
     page += &live::write(&report.live, style);
     page += &verdict::write(report, style);
     page
@@ -136,7 +147,8 @@ fn warnings(warnings: &[Warning], style: Style) -> String {
     }
     let _ = writeln!(page, "\n{}", style.paint(Role::Doubtful, "warnings"));
     for warning in warnings {
-        page += &hanging(&format!("  {}: ", safe(&warning.code)), &safe(&warning.text), style.width);
+        page +=
+            &hanging(&format!("  {}: ", safe(&warning.code)), &refusal::short(&warning.text), style.width);
     }
     page
 }

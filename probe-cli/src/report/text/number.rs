@@ -97,20 +97,31 @@ pub(super) fn percent(share: f64) -> String {
     if share.is_finite() { format!("{:.1}{GAP}%", share * 100.0) } else { NONE.to_owned() }
 }
 
-/// A ratio of times in words. Within a twentieth of one it stays a ratio: words would say too much.
+/// A ratio of times in words: slower or faster only where the interval, as it is printed, does not hold 1.
 pub(super) fn ratio(ratio: &Ratio) -> (String, String) {
     let Ratio { value, ci95: [lo, hi] } = *ratio;
     if !(value.is_finite() && value > 0.0) {
         return (NONE.to_owned(), interval(lo, hi));
     }
-    if value > 1.05 {
+    if value > 1.0 && prints_above_one(lo) {
         (format!("{}x slower", significant(value)), interval(lo, hi))
-    } else if value < 1.0 / 1.05 {
+    } else if value < 1.0 && prints_above_one(1.0 / hi) {
         // The interval turns round with the number.
         (format!("{}x faster", significant(1.0 / value)), interval(1.0 / hi, 1.0 / lo))
     } else {
-        (format!("{value:.2}x the time"), interval(lo, hi))
+        (format!("{}x the time", short(value)), interval(lo, hi))
     }
+}
+
+/// Whether two decimals tell `value` from 1.
+fn prints_above_one(value: f64) -> bool {
+    (value * 100.0).round() > 100.0
+}
+
+/// A ratio of times and its interval, without words.
+pub(super) fn bare_ratio(ratio: &Ratio) -> String {
+    let Ratio { value, ci95: [lo, hi] } = *ratio;
+    format!("{} {}", short(value), interval(lo, hi))
 }
 
 /// `[lo, hi]`.
@@ -175,7 +186,13 @@ mod tests {
         assert_eq!(words(1.02, 1.0, 1.031), ("1.02x the time".into(), "[1.00, 1.03]".into()));
         assert_eq!(words(0.97, 0.951, 1.0), ("0.97x the time".into(), "[0.95, 1.00]".into()));
         assert_eq!(words(0.0, 0.0, 0.0), ("-".into(), "[0.00, 0.00]".into()));
-        assert_eq!(words(0.5, 0.0, 1.0), ("2.00x faster".into(), "[1.00, -]".into()));
+        assert_eq!(words(0.5, 0.0, 0.99), ("2.00x faster".into(), "[1.01, -]".into()));
+        assert_eq!(words(1.03, 1.006, 1.09), ("1.03x slower".into(), "[1.01, 1.09]".into()));
+        // An interval that holds 1, as it is printed, lets no word stand, however far the number is.
+        assert_eq!(words(1.051, 0.96, 1.11), ("1.05x the time".into(), "[0.96, 1.11]".into()));
+        assert_eq!(words(0.5, 0.33, 1.24), ("0.50x the time".into(), "[0.33, 1.24]".into()));
+        assert_eq!(words(1.02, 1.0049, 1.04), ("1.02x the time".into(), "[1.00, 1.04]".into()));
+        assert_eq!(words(0.98, 0.96, 0.996), ("0.98x the time".into(), "[0.96, 1.00]".into()));
         assert_eq!(words(f64::NAN, f64::NAN, 1.0), ("-".into(), "[-, 1.00]".into()));
     }
 

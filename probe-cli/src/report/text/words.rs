@@ -4,6 +4,8 @@ use std::fmt::Write as _;
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
+use super::paint::{Role, Style};
+
 /// `text` with everything escaped that would move the cursor, change colours or reorder what is read.
 #[must_use]
 pub fn safe(text: &str) -> String {
@@ -67,6 +69,29 @@ pub(crate) fn hanging(label: &str, text: &str, width: usize) -> String {
         let _ = writeln!(out, "{}", format!("{lead}{line}").trim_end());
     }
     out
+}
+
+/// `name` in its colour and `rest` directly behind it, wrapped, with later lines below the beginning of `rest`.
+pub(super) fn named(indent: &str, name: &str, rest: &str, style: Style) -> String {
+    let mut lines = hanging(indent, &format!("{name}{rest}"), style.width);
+    // A name that was itself wrapped stays as it is.
+    if lines.get(indent.len()..).is_some_and(|line| line.starts_with(name)) {
+        lines.replace_range(indent.len()..indent.len() + name.len(), &style.paint(Role::Name, name));
+    }
+    lines
+}
+
+/// Each text once, in the order of their first coming, with the names that it belongs to.
+pub(super) fn gathered(pairs: impl IntoIterator<Item = (String, String)>) -> Vec<(String, Vec<String>)> {
+    let mut found: Vec<(String, Vec<String>)> = Vec::new();
+    for (text, name) in pairs {
+        match found.iter_mut().find(|(other, _)| *other == text) {
+            Some((_, names)) if names.contains(&name) => {}
+            Some((_, names)) => names.push(name),
+            None => found.push((text, vec![name])),
+        }
+    }
+    found
 }
 
 fn wrap(text: &str, room: usize) -> Vec<String> {
