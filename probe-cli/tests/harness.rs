@@ -374,14 +374,14 @@ fn each_rule_drops_what_it_names() {
         // 1000 ticks are 500 ns, and 1 % of them 5 ns.
         (|batch| batch.tasks[0].run_delay_ns = Some(6), Some("run-delay"), None),
         (|batch| batch.tasks[0].run_delay_ns = Some(5), None, None),
-        (|batch| batch.witness = [1000, 1051], Some("frequency"), Some("frequency")),
-        (|batch| batch.witness = [949, 1000], Some("frequency"), Some("frequency")),
+        (|batch| batch.witness = [1000, 1151], Some("frequency"), Some("frequency")),
+        (|batch| batch.witness = [849, 1000], Some("frequency"), Some("frequency")),
         (
             |batch| {
                 // What is not known breaks no rule.
                 batch.tasks[0].run_delay_ns = None;
                 batch.steal_ticks = None;
-                batch.witness = [950, 1050];
+                batch.witness = [850, 1150];
             },
             None,
             None,

@@ -4,25 +4,31 @@ use std::hint;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
-/// A barrier that wakes its threads within a cache miss, for parties that own their CPUs; those that do not,
-/// yield after a while.
+/// A barrier that wakes its threads within a cache miss.
+///
+/// Parties that own their CPUs never yield: the kernel counts a yield as a switch against the will of the thread,
+/// which is what disturbed batches are known by. Those that share one must yield, or wait for whole time slices.
 // Two lines: the neighbour is fetched along with the one that is written.
 #[derive(Debug)]
 #[repr(align(128))]
 pub(super) struct SpinBarrier {
     parties: usize,
+    /// Turns before yielding; none for ever.
+    patience: Option<u32>,
     arrived: AtomicUsize,
     generation: AtomicUsize,
     abandoned: AtomicBool,
 }
 
-/// Turns before a waiting thread offers its CPU to others: some tens of microseconds.
+/// Turns before a waiting thread that shares its CPU offers it to others: some tens of microseconds.
 const SPINS: u32 = 2000;
 
 impl SpinBarrier {
-    pub(super) const fn new(parties: usize) -> Self {
+    /// For `parties`; `shared` says that some of them run on one CPU.
+    pub(super) const fn new(parties: usize, shared: bool) -> Self {
         Self {
             parties,
+            patience: if shared { Some(SPINS) } else { None },
             arrived: AtomicUsize::new(0),
             generation: AtomicUsize::new(0),
             abandoned: AtomicBool::new(false),
@@ -38,13 +44,17 @@ impl SpinBarrier {
             self.generation.store(generation.wrapping_add(1), Ordering::Release);
             return true;
         }
-        let mut spins = 0;
+        let mut spins = 0_u32;
         while self.generation.load(Ordering::Acquire) == generation {
             if self.abandoned.load(Ordering::Acquire) {
                 return false;
             }
-            spins += 1;
-            if spins < SPINS { hint::spin_loop() } else { thread::yield_now() }
+            spins = spins.saturating_add(1);
+            if self.patience.is_none_or(|patience| spins < patience) {
+                hint::spin_loop();
+            } else {
+                thread::yield_now();
+            }
         }
         true
     }
@@ -63,7 +73,7 @@ mod tests {
     fn nobody_passes_before_all_have_arrived() {
         const PARTIES: usize = 4;
         const ROUNDS: usize = 200;
-        let (barrier, arrived) = (SpinBarrier::new(PARTIES), AtomicUsize::new(0));
+        let (barrier, arrived) = (SpinBarrier::new(PARTIES, true), AtomicUsize::new(0));
         thread::scope(|scope| {
             for _ in 0..PARTIES {
                 scope.spawn(|| {
@@ -81,7 +91,7 @@ mod tests {
 
     #[test]
     fn an_abandoned_barrier_lets_everyone_go() {
-        let barrier = SpinBarrier::new(3);
+        let barrier = SpinBarrier::new(3, true);
         thread::scope(|scope| {
             let waiting = [scope.spawn(|| barrier.wait()), scope.spawn(|| barrier.wait())];
             barrier.abandon();

@@ -90,7 +90,7 @@ pub fn with_crew<T>(
         workloads,
         cpus,
         next: AtomicUsize::new(0),
-        barrier: SpinBarrier::new(cpus.len()),
+        barrier: SpinBarrier::new(cpus.len(), share_a_cpu(cpus)),
         outcomes: cpus.iter().map(|_| Mutex::new(None)).collect(),
     };
     thread::scope(|scope| {
@@ -111,6 +111,11 @@ pub fn with_crew<T>(
         crew.steal = Steal::of(cpus);
         inside(&mut crew)
     })
+}
+
+/// Whether two tasks have one CPU between them.
+fn share_a_cpu(cpus: &[usize]) -> bool {
+    cpus.iter().enumerate().any(|(task, cpu)| cpus[..task].contains(cpu))
 }
 
 impl Crew<'_> {
