@@ -439,6 +439,8 @@ fn measured(launches: u16, blocks: u16) -> Measured {
             cases: vec![CaseRecord {
                 case: 0,
                 huge_page_bytes: Some(0),
+                // 100 ns in the first launch, and 20 more in each that follows.
+                line_transfer: Some(f64::from(200 + 40 * u32::from(launch))),
                 batches: batches(),
                 locks: Vec::new(),
             }],
@@ -502,6 +504,7 @@ fn a_clean_run_gives_exact_rows_and_both_verdicts() {
     assert_eq!(case.noise_floor.unwrap().ratio_ci95, [1.0, 1.0]);
     // 1000 ticks are 500 ns, for 512 steps of the witness.
     assert_eq!(case.witness_ns, Some([500.0 / 512.0; 2]));
+    assert_eq!(case.line_transfer_ns, Some([100.0, 180.0]));
 
     // Both settings of the one factor halve the time.
     assert_eq!(report.effects.len(), 1);

@@ -79,7 +79,6 @@ fn assess_case(run: &Run<'_>, index: usize, case: Case, check: &Result<String, S
             *drops.entry(rule.name.to_owned()).or_default() += count;
         }
     }
-    let extreme = |pick: fn(f64, f64) -> f64| samples.witness_ns.iter().copied().reduce(pick);
     let report = CaseReport {
         name: case.name.clone(),
         title: case.title.clone(),
@@ -87,7 +86,8 @@ fn assess_case(run: &Run<'_>, index: usize, case: Case, check: &Result<String, S
         oversubscribed,
         baseline: case.variants.first().map(|variant| variant.name.clone()).unwrap_or_default(),
         noise_floor,
-        witness_ns: extreme(f64::min).zip(extreme(f64::max)).map(|(fast, slow)| [fast, slow]),
+        witness_ns: extremes(&samples.witness_ns),
+        line_transfer_ns: extremes(&samples.line_transfer_ns),
         drop_rate: if total == 0 { 0.0 } else { dropped as f64 / total as f64 },
         drops,
         huge_page_bytes: samples.huge_page_bytes,
@@ -96,6 +96,13 @@ fn assess_case(run: &Run<'_>, index: usize, case: Case, check: &Result<String, S
     let rows = (0..case.variants.len()).map(|variant| row(run, &situation, variant)).collect();
     let difference = check.as_ref().err().cloned();
     AssessedCase { index, difference, floor_drop_rate: floor_pairs.drop_rate(), case, samples, report, rows }
+}
+
+/// The least and the greatest of some numbers.
+fn extremes(numbers: &[f64]) -> Option<[f64; 2]> {
+    let least = numbers.iter().copied().reduce(f64::min)?;
+    let greatest = numbers.iter().copied().reduce(f64::max)?;
+    Some([least, greatest])
 }
 
 fn effects(experiment: &dyn Experiment, found: &AssessedCase, seed: u64) -> Vec<Effect> {

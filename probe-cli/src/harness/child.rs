@@ -5,7 +5,10 @@ use std::io::{self, Read, Write};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Arc;
 use std::thread::{self, JoinHandle};
+
+use tokio::sync::Notify;
 
 use super::record::{LaunchRecord, LaunchSpec};
 use super::run_error::RunError;
@@ -44,6 +47,8 @@ pub(super) struct Launch {
     comparison: String,
     number: u16,
     stdout: Option<JoinHandle<Vec<u8>>>,
+    /// Told when stdout ends, which is when the launch does.
+    ended: Arc<Notify>,
     stderr: Option<JoinHandle<Vec<u8>>>,
 }
 
@@ -67,7 +72,9 @@ impl Launch {
             .map_err(failed)?;
         let orders = serde_json::to_vec(&spec).map_err(|error| failed(error.into()))?;
         let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        let ended = Arc::new(Notify::new());
         let launch = Self {
+            ended: Arc::clone(&ended),
             child,
             program: launcher.program.clone(),
             comparison: spec.comparison.clone(),
@@ -77,6 +84,7 @@ impl Launch {
                     let mut all = Vec::new();
                     // A pipe that breaks ends the record, which then cannot be read: told there.
                     let _ = pipe.read_to_end(&mut all);
+                    ended.notify_one();
                     all
                 })
             }),
@@ -87,6 +95,11 @@ impl Launch {
             Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(failed(error)),
             _ => Ok(launch),
         }
+    }
+
+    /// Returns once its stdout has ended.
+    pub(super) async fn ended(&self) {
+        self.ended.notified().await;
     }
 
     /// How it ended, if it has.

@@ -9,7 +9,7 @@ use probe_abi::batch::BatchKey;
 use super::crew::{CrewError, Shared, with_crew};
 use super::plan::{SlotOrder, shuffled};
 use super::record::{CaseRecord, LaunchRecord, LaunchSpec};
-use super::{lock_pass, placement};
+use super::{handover, lock_pass, placement};
 use crate::experiment::{Case, Comparison, Workload};
 use crate::stats::rng::Rng;
 use crate::sys::{affinity, arena, lifeline, memory_policy};
@@ -168,6 +168,10 @@ fn run_case(
     let seed = Rng::derive(spec.seed, &[INPUT, u64::from(spec.launch), index as u64]).next_u64();
     let order = SlotOrder::new(&slots, spec.seed, index);
     let workloads = prepare(comparison, spec, case, &slots, seed, rng);
+    let line_transfer = match spec.cpus[..] {
+        [one, other, ..] => handover::read(one, other),
+        _ => None,
+    };
     let position = |slot: usize| slots.iter().position(|&other| other == slot).unwrap_or_default();
 
     let (batches, huge_page_bytes) = with_crew(&cpus, &workloads, |crew| {
@@ -193,7 +197,7 @@ fn run_case(
     })?;
     drop(workloads);
     let locks = lock_pass::run(comparison, case, &cpus, seed)?;
-    Ok(CaseRecord { case: index, huge_page_bytes, batches, locks })
+    Ok(CaseRecord { case: index, huge_page_bytes, line_transfer, batches, locks })
 }
 
 /// One workload for each of `slots`, prepared in an order of the launch's own, with space of random size

@@ -4,7 +4,7 @@ use probe_abi::batch::BatchEvent;
 
 /// The events of attached batch markers.
 pub trait BatchSource {
-    /// Takes what has arrived since the last call. The harness calls it about every 20 ms, and once more after
+    /// Takes what has arrived since the last call. The harness calls it about once a second, and once more after
     /// each launch.
     fn drain(&mut self) -> Vec<BatchEvent>;
 

@@ -11,6 +11,7 @@ pub mod child;
 pub mod clock;
 pub mod crew;
 pub mod drops;
+mod handover;
 mod judge;
 pub mod launch;
 mod lock_pass;

@@ -44,6 +44,10 @@ pub struct CaseRecord {
     pub case: usize,
     /// Memory of the process in huge pages when the batches began, in bytes.
     pub huge_page_bytes: Option<u64>,
+    /// Ticks of the neighbourhood witness between the first two CPUs of the run, just before the batches; none with
+    /// one CPU.
+    #[serde(default)]
+    pub line_transfer: Option<f64>,
     /// The batches, in the order in which they ran.
     pub batches: Vec<Batch>,
     /// Lock times by variant, from the separate pass.

@@ -16,8 +16,12 @@ use super::run_error::RunError;
 use crate::experiment::{Case, Comparison};
 use crate::sys::affinity;
 
-/// How often the markers' events are fetched, and how late the end of a launch may be seen.
-const POLL: Duration = Duration::from_millis(20);
+/// How often the markers' events are fetched. Rarely: whoever wakes up takes a CPU from a task that is timed, and the
+/// ring holds more batches than a launch has.
+const POLL: Duration = Duration::from_secs(1);
+
+/// How often to look whether a launch whose output has ended has exited.
+const EXIT: Duration = Duration::from_millis(2);
 
 /// Everything that was measured of one comparison, before any statistics.
 #[derive(Clone, Debug)]
@@ -108,13 +112,15 @@ pub async fn run_as(
             parent: Some(std::process::id()),
         };
         let mut child = Launch::start(launcher, spec)?;
+        let mut pause = POLL;
         let ended = loop {
             collect(&mut measured, &mut markers);
             if let Some(status) = child.poll()? {
                 break Some(status);
             }
             tokio::select! {
-                () = tokio::time::sleep(POLL) => {}
+                () = tokio::time::sleep(pause) => {}
+                () = child.ended() => pause = EXIT,
                 () = stopped(&mut stop) => break None,
             }
         };

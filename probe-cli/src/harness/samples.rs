@@ -31,6 +31,8 @@ pub(super) struct CaseSamples {
     cells: Vec<Vec<Vec<Option<Cell>>>>,
     /// Median of the frequency witness of each launch, ns for one step.
     pub(super) witness_ns: Vec<f64>,
+    /// The neighbourhood witness of each launch that has one, ns.
+    pub(super) line_transfer_ns: Vec<f64>,
     pub(super) huge_page_bytes: Option<u64>,
     /// Lock times by variant, of all launches together.
     pub(super) locks: Vec<Option<LockTimes>>,
@@ -79,6 +81,7 @@ impl CaseSamples {
         let mut found = Self {
             cells: vec![vec![empty_launch; measured.launches.len()]; slots],
             witness_ns: Vec::new(),
+            line_transfer_ns: Vec::new(),
             huge_page_bytes: None,
             locks: vec![None; case.variants.len()],
         };
@@ -99,6 +102,7 @@ impl CaseSamples {
         if !readings.is_empty() {
             self.witness_ns.push(witness_ticks / ticks_per_ns / f64::from(super::witness::STEPS));
         }
+        self.line_transfer_ns.extend(record.line_transfer.map(|ticks| ticks / ticks_per_ns));
         for batch in &record.batches {
             let cell = self
                 .cells

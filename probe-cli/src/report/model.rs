@@ -223,6 +223,10 @@ pub struct CaseReport {
     pub noise_floor: Option<NoiseFloor>,
     /// Frequency witness: fastest and slowest median of a launch, in ns for one step of the chain.
     pub witness_ns: Option<[f64; 2]>,
+    /// Neighbourhood witness: shortest and longest time of a launch, in ns, that a cache line takes from the first CPU
+    /// to the second; null with one CPU.
+    #[serde(default)]
+    pub line_transfer_ns: Option<[f64; 2]>,
     /// Pairs dropped by the rules, as a share of all pairs.
     pub drop_rate: f64,
     /// Dropped pairs by reason; a pair counts for the first rule it broke.

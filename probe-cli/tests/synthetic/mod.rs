@@ -122,6 +122,7 @@ pub(crate) fn hostile() -> Report {
 fn pool_mix() -> ExperimentReport {
     let dirtied = CaseReport {
         witness_ns: Some([1.43, 1.45]),
+        line_transfer_ns: Some([31.0, 140.0]),
         huge_page_bytes: Some(4 << 20),
         drop_rate: 0.04,
         drops: BTreeMap::from([("preempted".into(), 3), ("page fault".into(), 1)]),
@@ -129,7 +130,7 @@ fn pool_mix() -> ExperimentReport {
     };
     let shared = CaseReport {
         oversubscribed: true,
-        witness_ns: Some([1.0, 1.06]),
+        witness_ns: Some([1.0, 1.2]),
         drop_rate: 0.25,
         drops: BTreeMap::from([("preempted".into(), 25)]),
         ..case("read-shared-4", "1024 bytes at a time from one pool by 4 tasks", 4, "as-it-was")
@@ -310,6 +311,7 @@ fn case(name: &str, title: &str, threads: u32, baseline: &str) -> CaseReport {
         witness_ns: None,
         drop_rate: 0.0,
         drops: BTreeMap::new(),
+        line_transfer_ns: None,
         huge_page_bytes: None,
     }
 }

@@ -9,10 +9,11 @@ use super::{
 use crate::{
     harness::drops::WITNESS_TOLERANCE,
     report::model::{CaseReport, ExperimentReport, VariantRow},
+    stats::verdict::MAX_DROP_RATE,
 };
 
-/// Share of dropped pairs above which a case says nothing.
-const TOO_MANY_DROPPED: f64 = 0.2;
+/// Launches whose CPUs were so many times nearer to each other than in others are worth a word.
+const NEIGHBOURS_DIFFER: f64 = 1.5;
 
 pub(super) fn write(report: &ExperimentReport, style: Style) -> String {
     if report.cases.is_empty() {
@@ -117,7 +118,7 @@ fn small_print(case: &CaseReport, noise: Option<String>) -> String {
     let reasons: Vec<String> =
         case.drops.iter().map(|(reason, n)| format!("{} {}", safe(reason), number::count(*n))).collect();
     let mut dropped = format!("dropped {}", number::percent(case.drop_rate));
-    if case.drop_rate > TOO_MANY_DROPPED {
+    if case.drop_rate > MAX_DROP_RATE {
         dropped += ", so inconclusive";
     }
     if !reasons.is_empty() {
@@ -131,6 +132,15 @@ fn small_print(case: &CaseReport, noise: Option<String>) -> String {
         && slowest > fastest * (1.0 + WITNESS_TOLERANCE)
     {
         parts.push(format!("frequency varied {:.0}{}%", (slowest / fastest - 1.0) * 100.0, number::GAP));
+    }
+    if let Some([nearest, farthest]) = case.line_transfer_ns
+        && farthest > nearest * NEIGHBOURS_DIFFER
+    {
+        parts.push(format!(
+            "a line went from CPU to CPU in {} to {} from launch to launch",
+            number::time(nearest, "ns"),
+            number::time(farthest, "ns")
+        ));
     }
     parts.join(" · ")
 }
