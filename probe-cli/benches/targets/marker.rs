@@ -10,11 +10,15 @@ use probe_abi::site;
 use probe_cli::experiment::{Case, Comparison, VariantInfo, Workload};
 use probe_cli::harness::markers::BatchSource as _;
 use probe_cli::probe::markers::Markers;
+use probe_cli::probe::refusal::Refusal;
 use probe_cli::probe::user_function::{EmptyPair, file_offset};
 
 pub(crate) const NAME: &str = "marker-cost";
 pub(crate) const CASE: &str = "one-site";
+/// A function that begins by saving a register, which the kernel emulates under a probe.
 pub(crate) const FUNCTION: &str = "function-pair";
+/// A function that begins with work, which the kernel steps through out of line.
+pub(crate) const LEAF: &str = "leaf-pair";
 pub(crate) const MARKER: &str = "marker";
 
 /// Batches, and so twice as many marker hits, in a timed batch of the harness.
@@ -46,7 +50,11 @@ impl Comparison for MarkerCost {
             tasks: 1,
             operation: "site passed",
             variants: vec![
-                variant(FUNCTION, "uprobe and uretprobe on an ordinary function, programs that do nothing"),
+                variant(
+                    FUNCTION,
+                    "uprobe and uretprobe on a function that saves registers; programs do nothing",
+                ),
+                variant(LEAF, "uprobe and uretprobe on a leaf function; programs do nothing"),
                 variant(MARKER, "uprobe on a marker, every second hit makes an event"),
             ],
         }]
@@ -60,9 +68,9 @@ impl Comparison for MarkerCost {
 
     fn prepare(&self, _case: &Case, variant: usize, _seed: u64) -> Box<dyn Workload> {
         // A refusal was told by `cases`; one that comes only now ends the launch.
-        if variant == 0 {
-            let pair = attach_to_ordinary().unwrap_or_else(|refusal| panic!("{refusal}"));
-            Box::new(Function { _pair: pair })
+        if let Some(function) = FUNCTIONS.get(variant).copied() {
+            let pair = attach_to(function).unwrap_or_else(|refusal| panic!("{refusal}"));
+            Box::new(Function { function, _pair: pair })
         } else {
             let markers =
                 Markers::attach(Path::new(THIS_PROGRAM)).unwrap_or_else(|refusal| panic!("{refusal}"));
@@ -71,11 +79,15 @@ impl Comparison for MarkerCost {
     }
 }
 
-fn attach_to_ordinary() -> Result<EmptyPair, probe_cli::probe::refusal::Refusal> {
-    EmptyPair::attach(Path::new(THIS_PROGRAM), file_offset(ordinary as *const () as usize)?)
+/// What the first variants call.
+const FUNCTIONS: [fn(u64) -> u64; 2] = [saving, leaf];
+
+fn attach_to(function: fn(u64) -> u64) -> Result<EmptyPair, Refusal> {
+    EmptyPair::attach(Path::new(THIS_PROGRAM), file_offset(function as *const () as usize)?)
 }
 
 struct Function {
+    function: fn(u64) -> u64,
     _pair: EmptyPair,
 }
 
@@ -84,7 +96,7 @@ impl Workload for Function {
 
     fn run(&self, _task: usize) -> u64 {
         for number in 0..2 * HITS {
-            black_box(ordinary(black_box(number)));
+            black_box((self.function)(black_box(number)));
         }
         2 * HITS
     }
@@ -110,19 +122,33 @@ impl Workload for Marked {
     }
 }
 
-/// As any function that saves registers and has locals: nothing about it was chosen to be cheap or dear to probe.
+/// As any function that has locals and calls others.
 #[inline(never)]
-fn ordinary(number: u64) -> u64 {
+fn saving(number: u64) -> u64 {
     let digits = number.to_string();
     digits.bytes().fold(number, |sum, digit| sum.rotate_left(5) ^ u64::from(digit))
 }
 
-/// By which path the kernel runs the markers' probes, and what the ordinary function begins with.
-pub(crate) fn note() -> String {
-    let first = file_offset(ordinary as *const () as usize).ok().and_then(first_bytes);
+/// As any small function that calls nobody.
+#[inline(never)]
+fn leaf(number: u64) -> u64 {
+    number.rotate_left(5) ^ 0x9e37_79b9
+}
+
+pub(crate) fn saving_note() -> String {
+    note(saving)
+}
+
+pub(crate) fn leaf_note() -> String {
+    note(leaf)
+}
+
+/// By which path the kernel runs the markers' probes, and what the function begins with.
+fn note(function: fn(u64) -> u64) -> String {
+    let first = file_offset(function as *const () as usize).ok().and_then(first_bytes);
     let first =
         first.map_or_else(|| "unknown".to_owned(), |bytes| bytes.map(|byte| format!("{byte:02x}")).join(" "));
-    format!("markers: {}; the ordinary function begins with {first}", path())
+    format!("markers: {}; the function begins with the bytes {first}", path())
 }
 
 fn first_bytes(offset: u64) -> Option<[u8; 4]> {

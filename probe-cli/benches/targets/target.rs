@@ -74,14 +74,25 @@ pub(crate) const TARGETS: &[Target] = &[
     },
     Target {
         id: "T2",
-        work: "one marker site of our own code with an event for each batch, against uprobe + uretprobe on an \
-               ordinary function",
+        work: "one marker site of our own code, every second hit an event, against uprobe + uretprobe on a function \
+               that saves registers",
         comparison: super::marker::NAME,
         case: super::marker::CASE,
         ours: super::marker::MARKER,
         peer: super::marker::FUNCTION,
         aim: Aim::AtMost(0.15),
-        note: super::marker::note,
+        note: super::marker::saving_note,
+    },
+    Target {
+        id: "T2",
+        work: "one marker site of our own code, every second hit an event, against uprobe + uretprobe on a leaf \
+               function",
+        comparison: super::marker::NAME,
+        case: super::marker::CASE,
+        ours: super::marker::MARKER,
+        peer: super::marker::LEAF,
+        aim: Aim::AtMost(0.15),
+        note: super::marker::leaf_note,
     },
 ];
 
