@@ -27,6 +27,12 @@ impl From<std::io::Error> for Stop {
     }
 }
 
+impl From<nix::errno::Errno> for Stop {
+    fn from(errno: nix::errno::Errno) -> Self {
+        Self::Fail(errno.to_string())
+    }
+}
+
 pub(crate) fn trial(name: &str, test: fn() -> Outcome) -> Trial {
     Trial::ignorable_test(name, move || match test() {
         Ok(()) => Ok(Completion::Completed),

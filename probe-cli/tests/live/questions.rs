@@ -1,5 +1,8 @@
 //! The questions of every experiment, asked with little effort.
 
+use std::fs;
+use std::path::Path;
+
 use libtest_mimic::Trial;
 use probe_cli::experiment;
 use probe_cli::probe::calibration::calibrate;
@@ -13,6 +16,7 @@ pub(crate) fn trials() -> Vec<Trial> {
     vec![
         trial("a_live_row_counts_every_call_it_made", every_call_is_in_the_row),
         trial("each_mechanism_works_or_says_why_not", each_mechanism),
+        trial("doctor_is_right_about_this_kernel", doctor_is_right),
         trial("calibration_has_a_cost_for_what_works", calibration),
     ]
 }
@@ -56,6 +60,46 @@ fn each_mechanism() -> Outcome {
             && let Stop::Fail(reason) = Stop::from(refusal)
         {
             return Err(Stop::Fail(format!("{}: {reason}", mechanism.name)));
+        }
+    }
+    Ok(())
+}
+
+/// What `doctor` says, held against what this kernel shows in other ways.
+fn doctor_is_right() -> Outcome {
+    object::bytes()?;
+    if !nix::unistd::geteuid().is_root() {
+        return Err(Stop::Skip("only root sees all of what a kernel shows".to_owned()));
+    }
+    let mechanisms = mechanisms();
+    let works = |name: &str| {
+        let found = mechanisms.iter().find(|mechanism| mechanism.name == name);
+        found.unwrap_or_else(|| panic!("doctor does not know {name}")).outcome.is_ok()
+    };
+    let symbols = fs::read_to_string("/proc/kallsyms")?;
+    let symbol = |name: &str| symbols.lines().any(|line| line.split(' ').nth(2) == Some(name));
+    assert_eq!(works("btf"), Path::new("/sys/kernel/btf/vmlinux").exists(), "btf");
+    assert_eq!(
+        works("kallsyms"),
+        symbols.lines().any(|line| !line.starts_with("0000000000000000")),
+        "kallsyms"
+    );
+    assert!(!works("kprobe") || symbol("register_kprobe"), "kprobe in a kernel without them");
+    assert!(
+        !works("fentry") || works("btf") && symbol("bpf_trampoline_link_prog"),
+        "fentry without trampolines"
+    );
+    assert!(
+        !works("tracepoint") || works("tracefs") && symbol("perf_syscall_enter"),
+        "no events of system calls"
+    );
+
+    // Debian builds all of them into its kernels, and without lockdown nothing forbids any to root.
+    let release = nix::sys::utsname::uname()?.release().to_string_lossy().into_owned();
+    let command_line = fs::read_to_string("/proc/cmdline")?;
+    if release.contains("-cloud-amd64") && !command_line.contains("lockdown=") {
+        for name in ["fentry", "kprobe", "tracepoint", "raw-tracepoint", "uprobe", "call"] {
+            assert!(works(name), "{name} does not work on {release}");
         }
     }
     Ok(())
