@@ -65,7 +65,7 @@ struct CaseRow {
     variants: Vec<Variant>,
 }
 
-#[derive(Serialize)]
+#[derive(PartialEq, Serialize)]
 struct Variant {
     name: String,
     summary: String,
@@ -220,13 +220,18 @@ fn text(listing: &Listing, style: Style) -> String {
 
 fn cases(cases: &[CaseRow], style: Style) -> String {
     let mut page = String::new();
-    for case in cases {
+    for (number, case) in cases.iter().enumerate() {
         let tasks = if case.tasks == 1 { "1 task".to_owned() } else { format!("{} tasks", case.tasks) };
         page += &hanging(
             &format!("    {}  ", safe(&case.name)),
             &format!("{} ({tasks})", safe(&case.title)),
             style.width,
         );
+        let like = number.checked_sub(1).map(|before| &cases[before]);
+        if let Some(like) = like.filter(|like| like.variants == case.variants) {
+            page += &hanging("      ", &format!("variants as in {}", safe(&like.name)), style.width);
+            continue;
+        }
         let named: Vec<&Variant> = case.variants.iter().filter(|variant| variant.named).collect();
         let width = named.iter().map(|variant| columns(&safe(&variant.name))).max().unwrap_or(0);
         for variant in &named {

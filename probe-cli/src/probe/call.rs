@@ -21,7 +21,7 @@ pub struct Primitive {
 pub const PRIMITIVES: &[Primitive] = &[
     Primitive {
         name: "bpf_get_prandom_u32",
-        what: "the kernel's pseudo-random generator of 2020 and after (LFSR113), one 32-bit number",
+        what: "LFSR113, the generator that the mail of August 2020 is about, as it lives on in the kernel: one 32-bit number",
         program: program::CALL_PRANDOM,
     },
     Primitive {
