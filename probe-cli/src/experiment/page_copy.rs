@@ -393,9 +393,15 @@ impl Comparison for PageCopy {
             if fences != wanted {
                 return Err(format!("{} fenced {fences} times instead of {wanted}", variant.name));
             }
-            words.push(format!("{} {fences}", variant.name));
+            if fences > 0 {
+                words.push(format!("{} {fences}", variant.name));
+            }
         }
-        Ok(format!("{} blocks, the same bytes by all; fences: {}", situation.blocks, words.join(", ")))
+        Ok(format!(
+            "{} blocks, the same bytes by all; fences: {}, none by the others",
+            situation.blocks,
+            words.join(", ")
+        ))
     }
 
     fn prepare(&self, case: &Case, variant: usize, seed: u64) -> Box<dyn Workload> {

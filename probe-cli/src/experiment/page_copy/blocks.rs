@@ -27,8 +27,10 @@ pub enum Lines {
 pub struct Shape {
     /// Length of a block.
     pub bytes: usize,
-    /// Different destinations; there is one source, unless [`Lines::Cold`] asks for as many.
+    /// Blocks of a round. There is one source, unless [`Lines::Cold`] asks for as many.
     pub blocks: usize,
+    /// Whether all blocks go to one place, offsets aside, and not each to its own.
+    pub one_place: bool,
     /// Times that all of them are copied in a batch.
     pub rounds: usize,
     /// State at the begin of a batch.
@@ -51,6 +53,7 @@ impl Shape {
         Self {
             bytes,
             blocks,
+            one_place: false,
             rounds: 1,
             lines,
             shuffled: false,
@@ -117,10 +120,11 @@ impl Blocks {
         let sources = if shape.lines == Lines::Cold { shape.blocks } else { 1 };
         let strides = [shape.stride(shape.source_at), shape.stride(shape.destination_at)];
         let place = |offsets: &[usize], block: usize| offsets[block % offsets.len()];
+        let places = if shape.one_place { 1 } else { shape.blocks };
         let mut order: Vec<[usize; 3]> = (0..shape.blocks)
             .map(|block| {
                 let source = block % sources * strides[0] + place(shape.source_at, block);
-                [block, source, block * strides[1] + place(shape.destination_at, block)]
+                [block, source, block % places * strides[1] + place(shape.destination_at, block)]
             })
             .collect();
         if shape.shuffled {
@@ -137,7 +141,7 @@ impl Blocks {
                 source
                     .chunks_exact_mut(8)
                     .for_each(|word| word.copy_from_slice(&rng.next_u64().to_le_bytes()));
-                Mutex::new(Memory { source, destination: arena(shape.blocks, strides[1]) })
+                Mutex::new(Memory { source, destination: arena(places, strides[1]) })
             })
             .collect();
         Self { shape, mover, order, tasks }
@@ -176,22 +180,36 @@ impl Blocks {
         tally
     }
 
-    /// A place is borrowed until the fence, so the places are cut out of the destination in their own order.
+    /// A place is borrowed until the fence, so it has to be cut out of the destination: one after the other where
+    /// the blocks come in that order, else from a list of all, which the batch has to pay for.
     fn batch(&self, engine: Engine, next: NextUse, source: &Arena, destination: &mut Arena) -> Tally {
         assert!(!self.shape.read_at_once, "nothing of a batch can be read before its fence");
-        let mut places: Vec<Option<&mut [u8]>> =
-            destination.chunks_exact_mut(self.shape.stride(self.shape.destination_at)).map(Some).collect();
+        assert!(!self.shape.one_place, "nothing of a batch can be written again before its fence");
         let (bytes, order) = (self.shape.bytes, &self.order);
         let stride = self.shape.stride(self.shape.destination_at);
-        engine
-            .batch(|batch| {
-                for &[block, from, to] in order {
-                    let Some(place) = places[block].take() else { continue };
-                    let place = &mut place[to - block * stride..][..bytes];
-                    batch.copy(black_box(place), black_box(&source[from..][..bytes]), next);
+        let mut places = destination.chunks_exact_mut(stride);
+        let ((), tally) = engine.batch(|batch| {
+            let mut fill = |place, [block, from, to]: [usize; 3]| {
+                let place: &mut [u8] = place;
+                let place = &mut place[to - block * stride..][..bytes];
+                batch.copy(black_box(place), black_box(&source[from..][..bytes]), next);
+            };
+            if self.shape.shuffled {
+                let mut places: Vec<_> = places.map(Some).collect();
+                for &block in order {
+                    if let Some(place) = places[block[0]].take() {
+                        fill(place, block);
+                    }
                 }
-            })
-            .1
+            } else {
+                order.iter().for_each(|&block| {
+                    if let Some(place) = places.next() {
+                        fill(place, block);
+                    }
+                });
+            }
+        });
+        tally
     }
 
     #[inline]
