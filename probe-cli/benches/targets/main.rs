@@ -3,6 +3,7 @@
 //! A row is data ([`target`]): two variants of a case of a comparison, and the ratio that is aimed at. The harness
 //! of the lab measures it, launches and all; `met` says that the worse end of the interval reaches the target.
 
+mod copy;
 mod marker;
 mod row;
 mod target;
@@ -22,7 +23,7 @@ use probe_cli::stats::rng::Rng;
 use tokio::sync::watch;
 
 use self::row::Row;
-use self::target::{COMPARISONS, TARGETS, Target};
+use self::target::{COMPARISONS, Part, Sweep};
 
 /// Measures the speed targets against their peers.
 #[derive(Parser)]
@@ -49,16 +50,17 @@ fn main() -> Result<()> {
         return Ok(launch::serve(COMPARISONS, io::stdin().lock(), io::stdout().lock())?);
     }
     let arguments = Arguments::parse();
-    let wanted: Vec<&Target> = TARGETS.iter().filter(|target| target.matches(&arguments.filters)).collect();
+    let all = target::all();
+    let wanted: Vec<&Sweep> = all.iter().filter(|target| target.matches(&arguments.filters)).collect();
     ensure!(
         !wanted.is_empty(),
         "no target matches {:?}; there are {}",
         arguments.filters,
-        TARGETS.iter().map(|target| target.id).collect::<Vec<_>>().join(", ")
+        all.iter().map(|target| target.id).collect::<Vec<_>>().join(", ")
     );
     let mut rows = Vec::new();
     for comparison in COMPARISONS {
-        let theirs: Vec<&Target> =
+        let theirs: Vec<&Sweep> =
             wanted.iter().copied().filter(|target| target.comparison == comparison.name()).collect();
         if !theirs.is_empty() {
             rows.extend(measure(*comparison, &theirs, &arguments)?);
@@ -74,15 +76,17 @@ fn main() -> Result<()> {
 }
 
 /// Runs the cases of one comparison that targets ask for, and makes their rows.
-fn measure(comparison: &dyn Comparison, targets: &[&Target], arguments: &Arguments) -> Result<Vec<Row>> {
+fn measure(comparison: &dyn Comparison, targets: &[&Sweep], arguments: &Arguments) -> Result<Vec<Row>> {
     let options =
         if arguments.quick { Options::quick(arguments.seed) } else { Options::full(arguments.seed) };
     let mut options = options.context("the kernel does not tell which CPUs may be used")?;
-    options.cases = Some(targets.iter().map(|target| target.case.to_owned()).collect());
+    options.cases =
+        Some(targets.iter().flat_map(|target| &target.parts).map(|part| part.case.clone()).collect());
     let cpus = options.cpus.len();
     let measured = run(comparison, &options)?;
     let rows = targets.iter().enumerate().map(|(number, target)| {
-        let paired = pairs::paired(comparison, &measured, cpus, target.case, target.ours, target.peer);
+        let paired =
+            |part: &Part| pairs::paired(comparison, &measured, cpus, &part.case, part.ours, part.peer);
         Row::new(target, paired, arguments.quick, &mut Rng::derive(arguments.seed, &[number as u64]))
     });
     Ok(rows.collect())

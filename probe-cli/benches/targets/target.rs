@@ -3,10 +3,11 @@
 use probe_cli::experiment::Comparison;
 use probe_cli::experiment::pool_mix::PoolMix;
 
+use super::copy::{self, CopySpeed};
 use super::marker::MarkerCost;
 
 /// What can be measured here.
-pub(crate) const COMPARISONS: &[&dyn Comparison] = &[&PoolMix, &MarkerCost];
+pub(crate) const COMPARISONS: &[&dyn Comparison] = &[&PoolMix, &CopySpeed, &MarkerCost];
 
 /// A ratio to reach.
 #[derive(Clone, Copy, Debug)]
@@ -15,9 +16,11 @@ pub(crate) enum Aim {
     AtLeast(f64),
     /// Our time over the peer's.
     AtMost(f64),
+    /// Our time less the peer's, ns.
+    NsMore(f64),
 }
 
-/// A row to come.
+/// A row to come of one case.
 #[derive(Debug)]
 pub(crate) struct Target {
     /// As the target is known by.
@@ -38,7 +41,47 @@ pub(crate) struct Target {
     pub(crate) note: fn() -> String,
 }
 
-impl Target {
+/// A row to come. It is met if all its parts are.
+#[derive(Debug)]
+pub(crate) struct Sweep {
+    /// As the target is known by.
+    pub(crate) id: &'static str,
+    /// What is done.
+    pub(crate) work: &'static str,
+    /// Name of the comparison that has the cases.
+    pub(crate) comparison: &'static str,
+    /// What has to hold, case by case.
+    pub(crate) parts: Vec<Part>,
+    /// What else a reader has to know, found out when the row is made.
+    pub(crate) note: fn() -> String,
+}
+
+/// One case of a row.
+#[derive(Clone, Debug)]
+pub(crate) struct Part {
+    /// The case.
+    pub(crate) case: String,
+    /// Our variant.
+    pub(crate) ours: &'static str,
+    /// What it is held against.
+    pub(crate) peer: &'static str,
+    /// What is aimed at.
+    pub(crate) aim: Aim,
+}
+
+impl From<&Target> for Sweep {
+    fn from(target: &Target) -> Self {
+        let &Target { id, work, comparison, case, ours, peer, aim, note } = target;
+        Self { id, work, comparison, parts: vec![Part { case: case.to_owned(), ours, peer, aim }], note }
+    }
+}
+
+/// Every target.
+pub(crate) fn all() -> Vec<Sweep> {
+    TARGETS.iter().map(Sweep::from).chain(copy::sweeps()).collect()
+}
+
+impl Sweep {
     /// Whether one of `filters` names it, or a word of what it does; no filter names all.
     pub(crate) fn matches(&self, filters: &[String]) -> bool {
         let named =
@@ -50,7 +93,7 @@ impl Target {
 /// All but the prefetch is the same on both sides: split layout, state hoisted, input read ahead.
 const EVERY_LINE: &str = "best";
 
-/// Every target of which all parts exist.
+/// Every target of one case of which all parts exist.
 pub(crate) const TARGETS: &[Target] = &[
     Target {
         id: "E7",

@@ -4,6 +4,7 @@
 //! library's variants for each, proves that they do equal work, and prepares a workload for one of them. What the
 //! mail claims is not here but in `claims/`, as data. To add one, write a module and name it in [`ALL`].
 
+pub mod page_copy;
 pub mod pool_mix;
 pub mod question;
 
@@ -14,7 +15,7 @@ use crate::claim::Claim;
 use crate::stats::histogram::Histogram;
 
 /// Every experiment, in the order of their mails.
-pub const ALL: &[&dyn Experiment] = &[&pool_mix::PoolMix];
+pub const ALL: &[&dyn Experiment] = &[&pool_mix::PoolMix, &page_copy::PageCopy];
 
 /// A comparison that a mail asks for.
 pub trait Experiment: Comparison {

@@ -28,6 +28,16 @@ pub enum Load {
         /// Bytes a call.
         bytes: usize,
     },
+    /// pwrite(2) of this many bytes to a file of a tmpfs, 2000 blocks over and over, all of whose pages are there.
+    PwriteTmpfs {
+        /// Bytes a call.
+        bytes: usize,
+    },
+    /// A copy of this many bytes that is called inside the kernel, by the program that times it.
+    CalledCopy {
+        /// Bytes a call.
+        bytes: usize,
+    },
 }
 
 impl Load {
@@ -35,7 +45,10 @@ impl Load {
     #[must_use]
     pub const fn bytes(self) -> usize {
         match self {
-            Self::ReadUrandom { bytes } | Self::Getrandom { bytes } => bytes,
+            Self::ReadUrandom { bytes }
+            | Self::Getrandom { bytes }
+            | Self::PwriteTmpfs { bytes }
+            | Self::CalledCopy { bytes } => bytes,
         }
     }
 }
@@ -49,4 +62,6 @@ pub enum Candidate {
     SyscallEvents(&'static str),
     /// A system call, by the points that all pass.
     RawSyscall(&'static str),
+    /// A primitive that a program calls in a loop of its own: no probe, and no load from user space.
+    Called(&'static str),
 }

@@ -6,15 +6,18 @@
 use std::fs::File;
 use std::hint::black_box;
 use std::io::Read as _;
+use std::os::unix::fs::FileExt as _;
 use std::sync::Barrier;
 use std::time::Instant;
 
+use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::unistd::getppid;
 use probe_abi::quality::Quality;
 use probe_abi::size::Classes;
 
 use super::backend::Backend;
 use super::calibration;
+use super::call::{self, Primitive};
 use super::function::{self, Function};
 use super::object::Filter;
 use super::refusal::{Cause, Refusal};
@@ -50,6 +53,7 @@ pub const fn backend(candidate: Candidate) -> Backend {
         Candidate::Function(_) => Backend::Fentry,
         Candidate::SyscallEvents(_) => Backend::Tracepoint,
         Candidate::RawSyscall(_) => Backend::RawTracepoint,
+        Candidate::Called(_) => Backend::Call,
     }
 }
 
@@ -57,6 +61,7 @@ fn describe(candidate: Candidate) -> String {
     match candidate {
         Candidate::Function(name) => name.to_owned(),
         Candidate::SyscallEvents(name) | Candidate::RawSyscall(name) => format!("syscall:{name}"),
+        Candidate::Called(name) => format!("call:{name}"),
     }
 }
 
@@ -73,6 +78,7 @@ fn attach(candidate: Candidate, filter: Filter) -> Result<Session, Refusal> {
         }
         Candidate::SyscallEvents(name) => syscall::trace_events(&[syscall(name)?], filter, Classes::One),
         Candidate::RawSyscall(name) => syscall::trace_raw(&[syscall(name)?], filter, Classes::One),
+        Candidate::Called(name) => Err(unknown_primitive(name, "it is called, not attached to")),
     }
 }
 
@@ -81,6 +87,8 @@ fn floor_ns(candidate: Candidate) -> Option<u64> {
         Candidate::Function(_) => function::floor(calibration::FLOOR_CALLS),
         Candidate::SyscallEvents(_) => calibration::event_floor(),
         Candidate::RawSyscall(_) => calibration::raw_floor(),
+        // Measured beside each call, and subtracted.
+        Candidate::Called(_) => return None,
     };
     floor.ok()?.quantile(0.5)
 }
@@ -92,10 +100,13 @@ pub fn ask(question: &Question, effort: Effort) -> LiveRow {
     let mut row = empty_row(question);
     let mut reasons = Vec::new();
     for candidate in question.candidates {
-        match measure(*candidate, question, effort) {
-            Ok(measured) => {
+        let answer = match *candidate {
+            Candidate::Called(name) => fill_called(&mut row, name, effort),
+            traced => measure(traced, question, effort).map(|measured| fill(&mut row, traced, &measured)),
+        };
+        match answer {
+            Ok(()) => {
                 reasons.insert(0, format!("{} by {}", describe(*candidate), backend(*candidate)));
-                fill(&mut row, *candidate, &measured);
                 row.reason = reasons.join("; ");
                 return row;
             }
@@ -205,6 +216,32 @@ fn fill(row: &mut LiveRow, candidate: Candidate, measured: &Measured) {
     row.probe_bound = matches!((row.p50_ns, row.floor_ns), (Some(p50), Some(floor)) if p50 < 3 * floor);
 }
 
+/// Samples of a called primitive in one round of the effort: each is the mean of a whole loop.
+const LOOPS_PER_ROUND: u32 = 20;
+
+/// Calls the primitive `name` and fills `row`. `n` counts loops; what the probe adds to anything is 0, since there
+/// is none.
+fn fill_called(row: &mut LiveRow, name: &'static str, effort: Effort) -> Result<(), Refusal> {
+    let primitive = Primitive::by_name(name).ok_or_else(|| unknown_primitive(name, "no such primitive"))?;
+    let times = call::measure(primitive, effort.rounds * LOOPS_PER_ROUND)?;
+    let mut net = Histogram::default();
+    times.net_ns.iter().for_each(|&ns| net.record(ns.round() as u64));
+    row.backend = Backend::Call.name().to_owned();
+    row.n = net.n();
+    row.p50_ns = net.quantile(0.5);
+    row.p90_ns = net.quantile(0.9);
+    row.p99_ns = net.quantile(0.99);
+    row.max_ns = net.max();
+    row.floor_ns = median(&times.floor_ns).map(|ns| ns.round() as u64);
+    (row.added_ns, row.bystander_ns, row.missed) = (Some(0), Some(0), Some(0));
+    row.probe_bound = matches!((row.p50_ns, row.floor_ns), (Some(p50), Some(floor)) if p50 < 3 * floor);
+    Ok(())
+}
+
+fn unknown_primitive(name: &str, why: &str) -> Refusal {
+    Refusal::new(format!("timing call:{name}"), why, Cause::NotBuiltIn)
+}
+
 /// Times of one call, ns, one entry a round.
 #[derive(Default)]
 struct Times {
@@ -295,7 +332,11 @@ fn time(calls: u32, mut call: impl FnMut() -> std::io::Result<()>) -> std::io::R
 enum Calls {
     Read { file: File, buffer: Vec<u8> },
     Getrandom { buffer: Vec<u8> },
+    Pwrite { file: File, buffer: Vec<u8>, block: u64 },
 }
+
+/// Blocks of a file before its writer begins anew, as in the benchmark of the mail about copying.
+const BLOCKS: u64 = 2000;
 
 impl Calls {
     fn prepare(load: Load) -> std::io::Result<Self> {
@@ -304,6 +345,19 @@ impl Calls {
         Ok(match load {
             Load::ReadUrandom { .. } => Self::Read { file: File::open("/dev/urandom")?, buffer },
             Load::Getrandom { .. } => Self::Getrandom { buffer },
+            Load::PwriteTmpfs { bytes } => {
+                // A file of the kernel's own tmpfs, without a name: nothing is left behind.
+                let file = File::from(memfd_create(c"blocks", MFdFlags::MFD_CLOEXEC)?);
+                for block in 0..BLOCKS {
+                    file.write_all_at(&buffer, block * bytes as u64)?;
+                }
+                Self::Pwrite { file, buffer, block: 0 }
+            }
+            Load::CalledCopy { .. } => {
+                return Err(std::io::Error::other(
+                    "a copy inside the kernel is made by the program that times it",
+                ));
+            }
         })
     }
 
@@ -312,6 +366,11 @@ impl Calls {
         match self {
             Self::Read { file, buffer } => file.read(buffer).map(|_| ()),
             Self::Getrandom { buffer } => getrandom(buffer).map(|_| ()).map_err(std::io::Error::from),
+            Self::Pwrite { file, buffer, block } => {
+                file.write_at(buffer, *block * buffer.len() as u64)?;
+                *block = (*block + 1) % BLOCKS;
+                Ok(())
+            }
         }
     }
 }
@@ -346,7 +405,9 @@ mod tests {
 
     #[test]
     fn every_task_makes_its_calls() {
-        let question = Question { tasks: 3, ..QUESTION };
-        assert_eq!(run(&question, 5).unwrap().calls, 15);
+        for load in [QUESTION.load, Load::PwriteTmpfs { bytes: 256 }] {
+            let question = Question { tasks: 3, load, ..QUESTION };
+            assert_eq!(run(&question, 5).unwrap().calls, 15);
+        }
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Counted is the example `counts` of entropy-core. Without arguments it lists its variants, one a line; given a
 //! variant and a number it makes that many calls on a fixed input. The difference between many calls and one is
-//! free of start-up.
+//! free of start-up. What copy-engine's page routine saves follows, by an example of its own.
 
 use std::{
     fs,
@@ -12,6 +12,7 @@ use std::{
 
 use anyhow::{Context as _, Result, ensure};
 
+use super::page_door;
 use crate::{
     cargo::{cargo, executables, find, root, targets},
     process::{self, on_path},
@@ -46,18 +47,19 @@ pub(super) fn run() -> Result<()> {
         }
     }
     ensure!(differing.is_empty(), "these counts do not repeat: {}", differing.join(", "));
-    Ok(())
+    page_door::run()
 }
 
 /// Instructions of one call.
 fn a_call(example: &Path, name: &str) -> Result<f64> {
-    let (one, many) = (whole(example, name, 1)?, whole(example, name, 1 + CALLS)?);
+    let count = |calls: u64| whole(example, &[], &[name, &calls.to_string()]);
+    let (one, many) = (count(1)?, count(1 + CALLS)?);
     let more = many.checked_sub(one).context("more calls took fewer instructions")?;
     Ok(more as f64 / CALLS as f64)
 }
 
-/// Instructions of a whole run that makes so many calls.
-fn whole(example: &Path, name: &str, calls: u64) -> Result<u64> {
+/// Instructions of a whole run with these arguments, or of what `options` of callgrind leave of it.
+pub(super) fn whole(example: &Path, options: &[&str], arguments: &[&str]) -> Result<u64> {
     let folder: PathBuf = root().join("target/verify");
     fs::create_dir_all(&folder)?;
     let profile = folder.join("callgrind.out");
@@ -65,8 +67,9 @@ fn whole(example: &Path, name: &str, calls: u64) -> Result<u64> {
     valgrind
         .args(["--quiet", "--tool=callgrind"])
         .arg(format!("--callgrind-out-file={}", profile.display()))
+        .args(options)
         .arg(example)
-        .args([name, &calls.to_string()])
+        .args(arguments)
         .stdout(Stdio::null());
     process::run(&mut valgrind)?;
     let text = fs::read_to_string(&profile)?;

@@ -1,6 +1,9 @@
 //! `cargo xtask verify`: the slow checks, one word each.
 
+mod asm;
+mod copy;
 mod counts;
+mod page_door;
 
 use std::process::{Command, ExitCode};
 
@@ -41,6 +44,10 @@ enum Check {
     Sanitize,
     /// Instructions a call of each variant takes, by valgrind; they have to repeat exactly
     Counts,
+    /// Machine code of the copies: fenced where they stream, no instruction that a routine may not use
+    Asm,
+    /// The copies at every size and every pair of alignments
+    Copy,
 }
 
 enum Outcome {
@@ -80,6 +87,8 @@ impl Check {
             return Outcome::Missing(what);
         }
         let done = match self {
+            Self::Asm => process::run(&mut asm::command()),
+            Self::Copy => process::run(&mut copy::command()),
             Self::Counts => counts::run(),
             Self::Loom => process::run(&mut loom()),
             Self::Miri => process::run(&mut miri()),
@@ -101,6 +110,7 @@ impl Check {
                 Some("the sanitizer is set up for x86-64 Linux only")
             }
             Self::Counts => counts::missing(),
+            Self::Asm => asm::missing(),
             _ => None,
         }
     }

@@ -1,0 +1,288 @@
+//! The copies of copy-engine against the C library's, case by case.
+
+use copy_engine::fault::{self, Door};
+use copy_engine::{Engine, NextUse, Policy};
+use probe_cli::experiment::page_copy::OFFSETS_IN_A_LINE;
+use probe_cli::experiment::page_copy::blocks::{Blocks, Lines, Mover, Shape};
+use probe_cli::experiment::{Case, Comparison, VariantInfo, Workload};
+use probe_cli::sys::arena::Pages;
+
+use super::target::{Aim, Part, Sweep};
+
+const NAME: &str = "copy-speed";
+const KIB: usize = 1 << 10;
+const MIB: usize = 1 << 20;
+
+const SIZES: [usize; 16] = [
+    64,
+    128,
+    256,
+    512,
+    KIB,
+    2 * KIB,
+    4 * KIB,
+    8 * KIB,
+    16 * KIB,
+    64 * KIB,
+    256 * KIB,
+    MIB,
+    4 * MIB,
+    8 * MIB,
+    16 * MIB,
+    64 * MIB,
+];
+
+/// Bytes of a batch where copies are short: long beside reading the clock.
+const BATCH_BYTES: usize = MIB;
+/// Most copies of a batch.
+const MOST_COPIES: usize = 2000;
+
+const PLATFORM: &str = "c-library";
+const AUTOMATIC: &str = "automatic";
+const NOT_READ: &str = "automatic-not-read";
+const BATCHED: &str = "stream-batched";
+const SURVIVING: &str = "surviving";
+
+/// What is done with the blocks.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Work {
+    /// From one place to another, over and over.
+    Hot,
+    /// Both sides in no cache, blocks in no order.
+    Cold,
+    /// The same by two tasks at a time, each with blocks of its own.
+    ColdPair,
+    /// A source in the cache, at every offset of a line in turn; destinations in none.
+    Fill,
+    /// As hot, and each block is read at once.
+    Read,
+    /// 2000 blocks into a ring that is used again.
+    Ring,
+    /// As hot, the destination 1 to 63 bytes past the source modulo 4096.
+    Aliased,
+}
+
+/// Each work: its name in the cases, its sizes, and our variants.
+const WORKS: [(Work, &str, &[usize], &[&str]); 7] = [
+    (Work::Hot, "hot", &SIZES, &[AUTOMATIC, SURVIVING]),
+    (Work::Cold, "cold", SIZES.as_slice(), &[NOT_READ]),
+    (Work::ColdPair, "cold-pair", &[32 * MIB], &[NOT_READ]),
+    (Work::Fill, "fill", &[4 * KIB, 16 * KIB, 64 * KIB, 256 * KIB], &[NOT_READ]),
+    (Work::Read, "read", &SIZES, &[AUTOMATIC]),
+    (Work::Ring, "ring", &[256, KIB, 4 * KIB], &[AUTOMATIC, BATCHED]),
+    (Work::Aliased, "aliased", &SIZES, &[AUTOMATIC]),
+];
+
+/// Every offset of a line but none.
+const PAST: &[usize] = OFFSETS_IN_A_LINE.split_at(1).1;
+
+impl Work {
+    fn shape(self, bytes: usize) -> Shape {
+        let copies = (BATCH_BYTES / bytes).clamp(1, MOST_COPIES);
+        let shape = |lines| Shape { pages: Pages::Huge, ..Shape::new(bytes, copies, lines) };
+        match self {
+            Self::Hot => Shape { one_place: true, ..shape(Lines::Hot) },
+            Self::Read => Shape { one_place: true, read_at_once: true, ..shape(Lines::Hot) },
+            Self::Aliased => Shape {
+                one_place: true,
+                blocks: copies.next_multiple_of(PAST.len()),
+                destination_at: PAST,
+                ..shape(Lines::Hot)
+            },
+            Self::Cold | Self::ColdPair => Shape { shuffled: true, ..shape(Lines::Cold) },
+            Self::Fill => Shape {
+                shuffled: true,
+                blocks: OFFSETS_IN_A_LINE.len(),
+                source_at: OFFSETS_IN_A_LINE,
+                ..shape(Lines::DestinationCold)
+            },
+            Self::Ring => Shape::new(bytes, 2000, Lines::Hot),
+        }
+    }
+
+    const fn tasks(self) -> usize {
+        if matches!(self, Self::ColdPair) { 2 } else { 1 }
+    }
+
+    const fn title(self) -> &'static str {
+        match self {
+            Self::Hot => "between two places, over and over",
+            Self::Cold => "both sides in no cache",
+            Self::ColdPair => "both sides in no cache, two tasks",
+            Self::Fill => "source in the cache, 0 to 63 bytes past a line; destination in none",
+            Self::Read => "between two places, read at once",
+            Self::Ring => "into a ring of 2000 blocks that is used again",
+            Self::Aliased => "destination 1 to 63 bytes past the source modulo 4096",
+        }
+    }
+}
+
+/// The name of a case.
+fn case_name(name: &str, bytes: usize) -> String {
+    match bytes {
+        _ if bytes >= MIB => format!("{name}-{}M", bytes / MIB),
+        _ if bytes >= KIB => format!("{name}-{}K", bytes / KIB),
+        _ => format!("{name}-{bytes}"),
+    }
+}
+
+fn find(case: &Case) -> Option<(Work, usize)> {
+    WORKS.iter().find_map(|&(work, name, sizes, _)| {
+        sizes.iter().find(|&&bytes| case_name(name, bytes) == case.name).map(|&bytes| (work, bytes))
+    })
+}
+
+/// Our copies and the C library's.
+#[derive(Debug)]
+pub(crate) struct CopySpeed;
+
+fn mover(variant: &str) -> Result<Mover, String> {
+    let engine = Engine::detect();
+    Ok(match variant {
+        PLATFORM => Mover::Platform,
+        AUTOMATIC => Mover::Single(engine, NextUse::Unknown),
+        NOT_READ => Mover::Single(engine, NextUse::NotRead),
+        BATCHED => Mover::Batched(engine.with_policy(Policy::StreamAlways), NextUse::NotRead),
+        SURVIVING => Mover::Surviving(door()?),
+        other => return Err(format!("there is no variant {other}")),
+    })
+}
+
+fn door() -> Result<Door, String> {
+    fault::install().map_err(|error| error.to_string())
+}
+
+impl Comparison for CopySpeed {
+    fn name(&self) -> &str {
+        NAME
+    }
+
+    fn cases(&self, cpus: usize) -> Vec<Case> {
+        let variant = |name: &'static str| VariantInfo {
+            name: name.to_owned(),
+            summary: name.replace('-', " "),
+            named: true,
+            unavailable: mover(name).err(),
+        };
+        let cases = WORKS.iter().filter(|(work, ..)| work.tasks() <= cpus);
+        cases
+            .flat_map(|&(work, name, sizes, ours)| {
+                sizes.iter().map(move |&bytes| Case {
+                    name: case_name(name, bytes),
+                    title: format!("{bytes} bytes, {}", work.title()),
+                    tasks: work.tasks(),
+                    operation: "copy",
+                    variants: [PLATFORM].iter().chain(ours).map(|&name| variant(name)).collect(),
+                })
+            })
+            .collect()
+    }
+
+    fn work_check(&self, case: &Case) -> Result<String, String> {
+        let (work, bytes) = find(case).ok_or_else(|| format!("there is no case {}", case.name))?;
+        let mut expected: Option<Vec<u8>> = None;
+        let mut words = Vec::new();
+        for VariantInfo { name, .. } in case.variants.iter().filter(|known| known.unavailable.is_none()) {
+            let (found, tally) = Blocks::new(work.shape(bytes), mover(name)?, 1, 2009).outcome();
+            if expected.get_or_insert_with(|| found.clone()) != &found {
+                return Err(format!("{name} leaves other bytes than {PLATFORM}"));
+            }
+            if work == Work::Ring && name == AUTOMATIC && tally.fences > 0 {
+                return Err(format!("{name} fences {} times, and is not to fence in a ring", tally.fences));
+            }
+            words.push(format!("{name} {}", tally.fences));
+        }
+        Ok(format!("the same bytes by all; fences: {}", words.join(", ")))
+    }
+
+    fn prepare(&self, case: &Case, variant: usize, seed: u64) -> Box<dyn Workload> {
+        let (work, bytes) = find(case).expect("the cases are made from the works");
+        let mover = mover(&case.variants[variant].name).unwrap_or_else(|missing| panic!("{missing}"));
+        Box::new(Blocks::new(work.shape(bytes), mover, work.tasks(), seed))
+    }
+}
+
+/// A row's part for each of `sizes`.
+fn parts(
+    work: Work,
+    sizes: impl IntoIterator<Item = usize>,
+    ours: &'static str,
+    aim: impl Fn(usize) -> Aim,
+) -> Vec<Part> {
+    let name = WORKS.iter().find(|(known, ..)| *known == work).map_or("", |(_, name, ..)| name);
+    let part = |bytes| Part { case: case_name(name, bytes), ours, peer: PLATFORM, aim: aim(bytes) };
+    sizes.into_iter().map(part).collect()
+}
+
+/// The targets of copying.
+pub(crate) fn sweeps() -> Vec<Sweep> {
+    use Aim::{AtLeast, AtMost, NsMore};
+
+    let sweep = |id, work, parts| Sweep { id, work, comparison: NAME, parts, note };
+    let between =
+        |least: usize, most: usize| SIZES.into_iter().filter(move |size| (least..=most).contains(size));
+    let cold = [KIB, 2 * KIB, 4 * KIB, 64 * KIB, MIB, 4 * MIB, 8 * MIB, 16 * MIB, 64 * MIB];
+    vec![
+        sweep(
+            "C1",
+            "copy, automatic policy, hot, every size, against the C library",
+            parts(Work::Hot, SIZES, AUTOMATIC, |bytes| {
+                AtLeast(if (KIB..=4 * KIB).contains(&bytes) { 1.2 } else { 0.95 })
+            }),
+        ),
+        sweep(
+            "C2",
+            "copy, told that it is not read, both sides cold, against the C library",
+            parts(Work::Cold, cold, NOT_READ, |bytes| {
+                AtLeast(match bytes {
+                    _ if bytes <= 4 * KIB => 1.2,
+                    _ if bytes < MIB => 1.4,
+                    _ => 1.5,
+                })
+            }),
+        ),
+        sweep(
+            "C3",
+            "copy of pages, source hot at offsets 0 to 63, destination cold, against the C library",
+            parts(Work::Fill, [4 * KIB, 16 * KIB, 64 * KIB, 256 * KIB], NOT_READ, |bytes| {
+                AtLeast(if bytes == 4 * KIB { 2.0 } else { 2.5 })
+            }),
+        ),
+        sweep(
+            "C4",
+            "copy, automatic policy, destination read at once, every size, against the C library",
+            parts(Work::Read, SIZES, AUTOMATIC, |bytes| AtLeast(if bytes >= 16 * MIB { 1.1 } else { 0.95 })),
+        ),
+        sweep("C5", "copy of 2000 blocks into a ring that is used again, against the C library", {
+            let mut all = parts(Work::Ring, [256, KIB, 4 * KIB], AUTOMATIC, |_| AtMost(1.05));
+            all.extend(parts(Work::Ring, [256], BATCHED, |_| AtMost(1.2)));
+            all.extend(parts(Work::Ring, [4 * KIB], BATCHED, |_| AtLeast(1.3)));
+            all
+        }),
+        sweep(
+            "C6",
+            "copy to 1 to 63 bytes past the source modulo 4096, against the C library",
+            parts(Work::Aliased, SIZES, AUTOMATIC, |bytes| {
+                // From 4 KiB on this library's `rep movsb` collapses; from a megabyte on memory is the limit.
+                AtLeast(if (4 * KIB..MIB).contains(&bytes) { 10.0 } else { 0.95 })
+            }),
+        ),
+        sweep("C7", "copy that survives faults, without a fault, against the C library", {
+            let mut all = parts(Work::Hot, [64], SURVIVING, |_| NsMore(2.0));
+            all.extend(parts(Work::Hot, between(4 * KIB, 64 * MIB), SURVIVING, |_| AtMost(1.05)));
+            all
+        }),
+        sweep(
+            "C8",
+            "copy of 32 MiB by each of two threads, cold, told that it is not read, against the C library",
+            parts(Work::ColdPair, [32 * MIB], NOT_READ, |_| AtLeast(1.5)),
+        ),
+    ]
+}
+
+/// What was held against, and what could have been.
+fn note() -> String {
+    "the peer is the C library of this machine as it is; a newer one through its own loader, one with tuned \
+     thresholds, and libpmem are missing; huge pages where the kernel has them, base pages in the ring"
+        .to_owned()
+}
