@@ -4,6 +4,8 @@
 //! of the lab measures it, launches and all; `met` says that the worse end of the interval reaches the target.
 
 mod marker;
+mod route_cache;
+mod route_map;
 mod row;
 mod target;
 

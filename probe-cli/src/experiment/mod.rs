@@ -15,7 +15,7 @@ use crate::claim::Claim;
 use crate::stats::histogram::Histogram;
 
 /// Every experiment, in the order of their mails.
-pub const ALL: &[&dyn Experiment] = &[&pool_mix::PoolMix, &route_flush::RouteFlush];
+pub const ALL: &[&dyn Experiment] = &[&pool_mix::PoolMix, &route_flush::RouteFlush::OF_THE_MAIL];
 
 /// A comparison that a mail asks for.
 pub trait Experiment: Comparison {
