@@ -67,6 +67,8 @@ struct Toy {
     panics: Option<usize>,
     /// Whether the variants of `together` are found to differ.
     unequal: bool,
+    /// Whether a quick run leaves `together` out.
+    long: bool,
 }
 
 const WHOLE: usize = 0;
@@ -108,6 +110,10 @@ impl Comparison for Toy {
             ],
         };
         vec![case("alone", 1), case("together", 2)]
+    }
+
+    fn only_in_full_runs(&self, case: &Case) -> bool {
+        self.long && case.name == "together"
     }
 
     fn work_check(&self, case: &Case) -> Result<String, String> {
@@ -742,6 +748,23 @@ fn launches_run_one_after_another_and_their_records_are_kept() {
     assert_eq!(measured.checks[&0], Ok("all equal".to_owned()));
     assert_eq!(measured.checks[&1], Err("they differ".to_owned()));
     assert!(measured.events.is_none());
+}
+
+#[test]
+fn a_long_case_runs_in_full_runs_and_where_it_is_named() {
+    let checked = |options: Options| {
+        let (_keep, stop) = watch::channel(false);
+        let toy = Toy { long: true, ..Toy::default() };
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        let answer = script(r#"printf '{"launch":0,"cases":[]}'"#);
+        let mut progress = |_| {};
+        let run = run_as(&answer, &toy, 3, &options, None, stop, &mut progress);
+        runtime.block_on(run).unwrap().checks.into_keys().collect::<Vec<_>>()
+    };
+    let named = Some(vec!["together".to_owned()]);
+    assert_eq!(checked(options(1, 1)), [0]);
+    assert_eq!(checked(Options { quick: false, ..options(1, 1) }), [0, 1]);
+    assert_eq!(checked(Options { cases: named, ..options(1, 1) }), [1]);
 }
 
 #[test]

@@ -5,6 +5,8 @@
 
 mod copy;
 mod marker;
+mod route_cache;
+mod route_map;
 mod row;
 mod target;
 

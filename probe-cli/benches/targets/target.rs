@@ -2,12 +2,15 @@
 
 use probe_cli::experiment::Comparison;
 use probe_cli::experiment::pool_mix::PoolMix;
+use probe_cli::experiment::route_flush::RouteFlush;
 
 use super::copy::{self, CopySpeed};
 use super::marker::MarkerCost;
+use super::route_cache::{self, RouteCache};
 
 /// What can be measured here.
-pub(crate) const COMPARISONS: &[&dyn Comparison] = &[&PoolMix, &CopySpeed, &MarkerCost];
+pub(crate) const COMPARISONS: &[&dyn Comparison] =
+    &[&PoolMix, &CopySpeed, &RouteFlush::OF_TWO_CPUS, &RouteCache, &MarkerCost];
 
 /// A ratio to reach.
 #[derive(Clone, Copy, Debug)]
@@ -93,6 +96,40 @@ impl Sweep {
 /// All but the prefetch is the same on both sides: split layout, state hoisted, input read ahead.
 const EVERY_LINE: &str = "best";
 
+/// A flush of the table of 2007, 256 locks: the best plan that walks, against the one that was.
+const fn unlink(case: &'static str, work: &'static str, most: f64) -> Target {
+    Target {
+        id: "R2",
+        work,
+        comparison: "route-flush-two-cpus",
+        case,
+        ours: "skip-empty-per-lock",
+        peer: "per-bucket",
+        aim: Aim::AtMost(most),
+        note: unlink_note,
+    }
+}
+
+/// The cache against another map.
+const fn cache(
+    id: &'static str,
+    case: &'static str,
+    work: &'static str,
+    peer: &'static str,
+    most: f64,
+) -> Target {
+    Target {
+        id,
+        work,
+        comparison: route_cache::NAME,
+        case,
+        ours: route_cache::OURS,
+        peer,
+        aim: Aim::AtMost(most),
+        note: route_cache::note,
+    }
+}
+
 /// Every target of one case of which all parts exist.
 pub(crate) const TARGETS: &[Target] = &[
     Target {
@@ -115,6 +152,90 @@ pub(crate) const TARGETS: &[Target] = &[
         aim: Aim::AtLeast(1.5),
         note: pool_note,
     },
+    cache(
+        "R1",
+        "refill-owning",
+        "flush, refill of 64K owning entries and drop of the flushed ones, against unlinking and freeing at once",
+        route_cache::DRAINED,
+        0.8,
+    ),
+    unlink("empty-alone", "unlink phase, empty table, against per bucket", 0.4),
+    unlink("sparse-alone", "unlink phase, 640 entries, against per bucket", 0.4),
+    unlink("empty-reader", "unlink phase, empty table, a reader there, against per bucket", 0.15),
+    unlink("sparse-reader", "unlink phase, 640 entries, a reader there, against per bucket", 0.15),
+    unlink("full-reader", "unlink phase, 64K entries, a reader there, against per bucket", 0.5),
+    cache(
+        "R3",
+        "flush-owning",
+        "flush of 64K owning entries, foreground, against scc",
+        route_cache::SCC,
+        1.0,
+    ),
+    cache(
+        "R4",
+        "flush-plain",
+        "flush of 64K plain entries, foreground, against sharded hashbrown",
+        route_cache::SHARDED,
+        1.0,
+    ),
+    cache(
+        "R4",
+        "reclaim-plain",
+        "flush of 64K plain entries, all places free again, against sharded hashbrown",
+        route_cache::SHARDED,
+        1.0,
+    ),
+    cache(
+        "R5",
+        "lookup-1",
+        "look-ups, 64K plain entries, 1 thread, against dashmap",
+        route_cache::DASHMAP,
+        1.0,
+    ),
+    cache(
+        "R5",
+        "lookup-1",
+        "look-ups, 64K plain entries, 1 thread, against papaya",
+        route_cache::PAPAYA,
+        1.0,
+    ),
+    cache("R5", "lookup-1", "look-ups, 64K plain entries, 1 thread, against scc", route_cache::SCC, 1.0),
+    cache(
+        "R5",
+        "lookup-1",
+        "look-ups, 64K plain entries, 1 thread, against sharded hashbrown",
+        route_cache::SHARDED,
+        1.0,
+    ),
+    cache(
+        "R5",
+        "lookup-2",
+        "look-ups, 64K plain entries, 2 threads, against dashmap",
+        route_cache::DASHMAP,
+        1.0,
+    ),
+    cache(
+        "R5",
+        "lookup-2",
+        "look-ups, 64K plain entries, 2 threads, against papaya",
+        route_cache::PAPAYA,
+        1.0,
+    ),
+    cache("R5", "lookup-2", "look-ups, 64K plain entries, 2 threads, against scc", route_cache::SCC, 1.0),
+    cache(
+        "R5",
+        "lookup-2",
+        "look-ups, 64K plain entries, 2 threads, against sharded hashbrown",
+        route_cache::SHARDED,
+        1.0,
+    ),
+    cache(
+        "R5",
+        "insert",
+        "insertions of 64K plain entries, 1 thread, against dashmap",
+        route_cache::DASHMAP,
+        1.2,
+    ),
     Target {
         id: "T2",
         work: "one marker site of our own code, every second hit an event, against uprobe + uretprobe on a function \
@@ -141,4 +262,10 @@ pub(crate) const TARGETS: &[Target] = &[
 
 fn pool_note() -> String {
     "lock, counters, taps and words in no cache before each call".to_owned()
+}
+
+fn unlink_note() -> String {
+    "16K buckets, 256 locks; entries are queued and not freed; wall time of the flush, which is CPU time but for what \
+     it waits for a lock"
+        .to_owned()
 }

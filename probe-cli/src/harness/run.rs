@@ -153,7 +153,10 @@ fn check_work(
     let cases = comparison.cases(options.cpus.len());
     let wanted = |case: &Case| {
         options.threads.as_ref().is_none_or(|threads| threads.contains(&case.tasks))
-            && options.cases.as_ref().is_none_or(|names| names.contains(&case.name))
+            && match &options.cases {
+                Some(names) => names.contains(&case.name),
+                None => !options.quick || !comparison.only_in_full_runs(case),
+            }
     };
     let checks: BTreeMap<_, _> = cases
         .iter()

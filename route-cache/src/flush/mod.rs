@@ -104,8 +104,15 @@ pub struct FlushReport {
     pub stale: usize,
 }
 
-/// Watches a flush, to time how long locks are held or to check its order. It runs under the lock: be brief.
+/// Watches a flush, to time its locks or to check its order. It runs under the lock: be brief.
+///
+/// The lock around [`FlushPlan::SharedArray`] as a whole is not one of those it is told of.
 pub trait FlushObserver {
+    /// `lock` is about to be asked for.
+    fn asking(&mut self, lock: usize) {
+        let _ = lock;
+    }
+
     /// `lock` has just been taken.
     fn locked(&mut self, lock: usize) {
         let _ = lock;

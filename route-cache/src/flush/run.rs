@@ -44,6 +44,7 @@ impl<'a, V, L: Locking, O: FlushObserver> Run<'a, V, L, O> {
         work: impl FnOnce(&mut Self, &'a Stripe<V, L>, &mut Vec<Chain<V>>) -> R,
     ) -> R {
         let stripe = self.stripes.get(lock);
+        self.observer.asking(lock);
         let mut chains = stripe.lock();
         self.report.locks += L::LOCKS;
         self.observer.locked(lock);

@@ -1,0 +1,326 @@
+//! The cache against the maps that people use today: flushing, filling again, looking up.
+
+use std::collections::BTreeSet;
+use std::hint::black_box;
+use std::sync::Arc;
+
+use hashbrown::DefaultHashBuilder;
+use probe_cli::experiment::{Case, Comparison, VariantInfo, Workload};
+use probe_cli::stats::rng::Rng;
+
+use super::route_map::{Drained, Map, OwningCache, Payload, Plain, PlainCache, Sharded, dropped};
+
+pub(crate) const NAME: &str = "route-cache";
+
+/// Entries of a full map.
+const ENTRIES: usize = 64 * 1024;
+
+/// Look-ups of one task in a batch.
+const LOOKUPS: usize = 16 * 1024;
+
+/// How often a map may be asked to drop what it put off.
+const PATIENCE: u32 = 1 << 20;
+
+pub(crate) const OURS: &str = "flush-cache";
+pub(crate) const DRAINED: &str = "flush-cache-drained";
+pub(crate) const DASHMAP: &str = "dashmap";
+pub(crate) const PAPAYA: &str = "papaya";
+pub(crate) const SCC: &str = "scc-index";
+pub(crate) const SHARDED: &str = "sharded-hashbrown";
+
+/// What a reader of every row has to know.
+pub(crate) fn note() -> String {
+    "one hasher for all; 256 shards where they can be chosen; wall time, and the worker is the only task at work but \
+     for look-ups by two"
+        .to_owned()
+}
+
+/// What one operation is.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Job {
+    /// The flush alone.
+    Flush,
+    /// The flush, and waiting until all values are dropped.
+    FlushAndReclaim,
+    /// The flush, and inserting everything again until all values are dropped.
+    FlushAndRefill,
+    /// A look-up that finds.
+    Lookup,
+    /// An insertion into a map that has room.
+    Insert,
+}
+
+struct Kind {
+    case: &'static str,
+    title: &'static str,
+    job: Job,
+    tasks: usize,
+    owning: bool,
+    maps: &'static [&'static str],
+}
+
+const ALL_MAPS: &[&str] = &[OURS, DASHMAP, PAPAYA, SCC, SHARDED];
+
+/// An index and a lock-free map drop at times of their own. They offer no way to ask for it (the index had dropped
+/// nothing after a million guards), so that work which includes the dropping cannot be made equal for them.
+const PROMPT_MAPS: &[&str] = &[OURS, DRAINED, DASHMAP, SHARDED];
+
+const KINDS: [Kind; 7] = [
+    Kind {
+        case: "flush-owning",
+        title: "flush of 64K values of 200 bytes with a destructor",
+        job: Job::Flush,
+        tasks: 1,
+        owning: true,
+        maps: ALL_MAPS,
+    },
+    Kind {
+        case: "refill-owning",
+        title: "flush of 64K values of 200 bytes, the same inserted again, all old ones dropped",
+        job: Job::FlushAndRefill,
+        tasks: 1,
+        owning: true,
+        maps: PROMPT_MAPS,
+    },
+    Kind {
+        case: "flush-plain",
+        title: "flush of 64K values of 32 bytes without a destructor",
+        job: Job::Flush,
+        tasks: 1,
+        owning: false,
+        maps: ALL_MAPS,
+    },
+    Kind {
+        case: "reclaim-plain",
+        title: "flush of 64K values of 32 bytes without a destructor, all places free again",
+        job: Job::FlushAndReclaim,
+        tasks: 1,
+        owning: false,
+        maps: &[OURS, DASHMAP, SHARDED],
+    },
+    Kind {
+        case: "lookup-1",
+        title: "look-ups that find one of 64K values of 32 bytes, 1 task",
+        job: Job::Lookup,
+        tasks: 1,
+        owning: false,
+        maps: ALL_MAPS,
+    },
+    Kind {
+        case: "lookup-2",
+        title: "look-ups that find one of 64K values of 32 bytes, 2 tasks",
+        job: Job::Lookup,
+        tasks: 2,
+        owning: false,
+        maps: ALL_MAPS,
+    },
+    Kind {
+        case: "insert",
+        title: "insertions of 64K values of 32 bytes into a flushed map",
+        job: Job::Insert,
+        tasks: 1,
+        owning: false,
+        maps: ALL_MAPS,
+    },
+];
+
+/// Ours and its peers.
+#[derive(Debug)]
+pub(crate) struct RouteCache;
+
+impl Comparison for RouteCache {
+    fn name(&self) -> &str {
+        NAME
+    }
+
+    fn cases(&self, _cpus: usize) -> Vec<Case> {
+        let variant = |name: &&str| VariantInfo {
+            name: (*name).to_owned(),
+            summary: String::new(),
+            named: true,
+            unavailable: None,
+        };
+        let case = |kind: &Kind| Case {
+            name: kind.case.to_owned(),
+            title: kind.title.to_owned(),
+            tasks: kind.tasks,
+            operation: match kind.job {
+                Job::Flush | Job::FlushAndReclaim | Job::FlushAndRefill => "flush",
+                Job::Lookup => "look-up",
+                Job::Insert => "insertion",
+            },
+            variants: kind.maps.iter().map(variant).collect(),
+        };
+        KINDS.iter().map(case).collect()
+    }
+
+    fn work_check(&self, case: &Case) -> Result<String, String> {
+        let kind = kind_of(case);
+        for &map in kind.maps {
+            work(kind, map, 1).check().map_err(|what| format!("{map} {what}"))?;
+        }
+        Ok(format!(
+            "{} maps of {ENTRIES} entries find every key before a flush and none after it",
+            kind.maps.len()
+        ))
+    }
+
+    fn prepare(&self, case: &Case, variant: usize, seed: u64) -> Box<dyn Workload> {
+        let kind = kind_of(case);
+        work(kind, kind.maps[variant], seed).into_workload()
+    }
+}
+
+fn kind_of(case: &Case) -> &'static Kind {
+    KINDS.iter().find(|kind| kind.case == case.name).unwrap_or(&KINDS[0])
+}
+
+type Dash<V> = dashmap::DashMap<u64, V, DefaultHashBuilder>;
+type Papaya<V> = papaya::HashMap<u64, V, DefaultHashBuilder>;
+type Index<V> = scc::HashIndex<u64, V, DefaultHashBuilder>;
+
+/// A map at its job. Peers hold a value with a destructor by an `Arc`, as ours does on its own.
+fn work(kind: &Kind, map: &str, seed: u64) -> Box<dyn Checked> {
+    match (map, kind.owning) {
+        (DRAINED, _) => Work::<Drained>::boxed(kind, seed),
+        (DASHMAP, true) => Work::<Dash<Arc<Payload>>>::boxed(kind, seed),
+        (DASHMAP, false) => Work::<Dash<Plain>>::boxed(kind, seed),
+        (PAPAYA, true) => Work::<Papaya<Arc<Payload>>>::boxed(kind, seed),
+        (PAPAYA, false) => Work::<Papaya<Plain>>::boxed(kind, seed),
+        (SCC, true) => Work::<Index<Arc<Payload>>>::boxed(kind, seed),
+        (SCC, false) => Work::<Index<Plain>>::boxed(kind, seed),
+        (SHARDED, true) => Work::<Sharded<Arc<Payload>>>::boxed(kind, seed),
+        (SHARDED, false) => Work::<Sharded<Plain>>::boxed(kind, seed),
+        (_, true) => Work::<OwningCache>::boxed(kind, seed),
+        (_, false) => Work::<PlainCache>::boxed(kind, seed),
+    }
+}
+
+/// Something that can prove what it does before it is timed.
+trait Checked {
+    fn check(&self) -> Result<(), String>;
+    fn into_workload(self: Box<Self>) -> Box<dyn Workload>;
+}
+
+/// A map, and the keys of its entries in the order of insertion and of look-up.
+struct Work<M> {
+    map: M,
+    job: Job,
+    owning: bool,
+    keys: Vec<u64>,
+    asked: Vec<u64>,
+}
+
+impl<M: Map + 'static> Work<M> {
+    fn boxed(kind: &Kind, seed: u64) -> Box<dyn Checked> {
+        let mut rng = Rng::new(seed);
+        let distinct: BTreeSet<u64> = std::iter::repeat_with(|| rng.next_u64()).take(ENTRIES).collect();
+        let mut keys: Vec<u64> = distinct.into_iter().collect();
+        rng.shuffle(&mut keys);
+        let asked = (0..2 * LOOKUPS).map(|_| keys[rng.below(keys.len())]).collect();
+        let map = M::with_room(ENTRIES);
+        keys.iter().for_each(|&key| map.insert(key));
+        Box::new(Self { map, job: kind.job, owning: kind.owning, keys, asked })
+    }
+
+    fn fill(&self) {
+        self.keys.iter().for_each(|&key| self.map.insert(key));
+    }
+
+    fn found(&self) -> usize {
+        self.keys.iter().filter(|&&key| self.map.read(key) == Some(key)).count()
+    }
+
+    /// Until `values` were dropped since `before`; false where the map does not get there.
+    fn reclaim(&self, before: u64, values: u64) -> bool {
+        let values = if self.owning { values } else { 0 };
+        self.map.reclaim();
+        for _ in 0..PATIENCE {
+            if dropped() - before >= values {
+                return true;
+            }
+            self.map.reclaim();
+        }
+        false
+    }
+
+    /// Empties the map and drops what was in it, as far as the map lets us.
+    fn empty(&self) {
+        self.map.flush();
+        self.map.reclaim();
+    }
+}
+
+impl<M: Map + 'static> Checked for Work<M> {
+    fn check(&self) -> Result<(), String> {
+        let present = self.found();
+        if present != self.keys.len() {
+            return Err(format!("finds {present} of {} keys", self.keys.len()));
+        }
+        let before = dropped();
+        self.map.flush();
+        let left = self.found();
+        if left > 0 {
+            return Err(format!("finds {left} keys after the flush"));
+        }
+        if self.job == Job::FlushAndRefill {
+            self.fill();
+        }
+        if matches!(self.job, Job::FlushAndReclaim | Job::FlushAndRefill)
+            && !self.reclaim(before, self.keys.len() as u64)
+        {
+            return Err(format!("has dropped {} of {} values", dropped() - before, self.keys.len()));
+        }
+        Ok(())
+    }
+
+    fn into_workload(self: Box<Self>) -> Box<dyn Workload> {
+        self
+    }
+}
+
+impl<M: Map + 'static> Workload for Work<M> {
+    fn reset(&mut self) {
+        match self.job {
+            Job::Flush | Job::FlushAndReclaim => {
+                self.empty();
+                self.fill();
+            }
+            Job::Insert => self.empty(),
+            // What is there is what the last batch left: all of it.
+            Job::FlushAndRefill | Job::Lookup => {}
+        }
+    }
+
+    fn run(&self, task: usize) -> u64 {
+        match self.job {
+            Job::Flush => {
+                self.map.flush();
+                1
+            }
+            Job::FlushAndReclaim => {
+                let before = dropped();
+                self.map.flush();
+                assert!(self.reclaim(before, self.keys.len() as u64), "values stay behind");
+                1
+            }
+            Job::FlushAndRefill => {
+                let before = dropped();
+                self.map.flush();
+                self.fill();
+                assert!(self.reclaim(before, self.keys.len() as u64), "values stay behind");
+                1
+            }
+            Job::Lookup => {
+                let start = task % 2 * LOOKUPS;
+                let asked = &self.asked[start..start + LOOKUPS];
+                let found = asked.iter().filter(|&&key| black_box(self.map.read(key)).is_some()).count();
+                found as u64
+            }
+            Job::Insert => {
+                self.fill();
+                self.keys.len() as u64
+            }
+        }
+    }
+}
