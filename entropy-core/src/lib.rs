@@ -4,6 +4,8 @@
 extern crate alloc;
 
 pub mod clock;
+pub mod fast_pool;
 pub mod pool;
 mod prefetch;
+pub mod siphash;
 mod sync;
