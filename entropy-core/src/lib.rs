@@ -5,6 +5,7 @@ extern crate alloc;
 
 pub mod clock;
 pub mod fast_pool;
+pub mod history;
 pub mod pool;
 mod prefetch;
 pub mod siphash;
