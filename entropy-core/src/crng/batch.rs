@@ -36,22 +36,22 @@ impl Batches {
 impl Crng {
     /// A number of 8 bits.
     pub fn next_u8(&mut self, cpu: usize, hardware: &mut impl FnMut() -> u64) -> u8 {
-        u8::from_le_bytes(self.from_stock(cpu, hardware))
+        u8::from_le_bytes(self.stocked(cpu, hardware))
     }
 
     /// A number of 16 bits.
     pub fn next_u16(&mut self, cpu: usize, hardware: &mut impl FnMut() -> u64) -> u16 {
-        u16::from_le_bytes(self.from_stock(cpu, hardware))
+        u16::from_le_bytes(self.stocked(cpu, hardware))
     }
 
     /// A number of 32 bits.
     pub fn next_u32(&mut self, cpu: usize, hardware: &mut impl FnMut() -> u64) -> u32 {
-        u32::from_le_bytes(self.from_stock(cpu, hardware))
+        u32::from_le_bytes(self.stocked(cpu, hardware))
     }
 
     /// A number of 64 bits.
     pub fn next_u64(&mut self, cpu: usize, hardware: &mut impl FnMut() -> u64) -> u64 {
-        u64::from_le_bytes(self.from_stock(cpu, hardware))
+        u64::from_le_bytes(self.stocked(cpu, hardware))
     }
 
     /// A number below `ceiling`, each with the same chance; 0 if there is none or only one.
@@ -60,11 +60,7 @@ impl Crng {
     }
 
     /// A stock is not used before the generator is ready, and thrown away when the base key has been reseeded.
-    fn from_stock<const BYTES: usize>(
-        &mut self,
-        cpu: usize,
-        hardware: &mut impl FnMut() -> u64,
-    ) -> [u8; BYTES] {
+    fn stocked<const BYTES: usize>(&mut self, cpu: usize, hardware: &mut impl FnMut() -> u64) -> [u8; BYTES] {
         let mut number = [0; BYTES];
         if self.readiness() < Readiness::Ready {
             self.bytes(cpu, hardware, &mut number);

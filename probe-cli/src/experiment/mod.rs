@@ -5,6 +5,7 @@
 //! mail claims is not here but in `claims/`, as data. To add one, write a module and name it in [`ALL`].
 
 pub mod pool_mix;
+pub mod prng_noise;
 pub mod question;
 
 use serde::{Deserialize, Serialize};
@@ -14,7 +15,7 @@ use crate::claim::Claim;
 use crate::stats::histogram::Histogram;
 
 /// Every experiment, in the order of their mails.
-pub const ALL: &[&dyn Experiment] = &[&pool_mix::PoolMix];
+pub const ALL: &[&dyn Experiment] = &[&pool_mix::PoolMix, &prng_noise::PrngNoise];
 
 /// A comparison that a mail asks for.
 pub trait Experiment: Comparison {

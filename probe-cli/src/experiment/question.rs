@@ -28,14 +28,17 @@ pub enum Load {
         /// Bytes a call.
         bytes: usize,
     },
+    /// None from outside: the candidate makes them in the kernel.
+    InKernel,
 }
 
 impl Load {
-    /// Bytes a call.
+    /// Bytes a call, where calls have a size.
     #[must_use]
-    pub const fn bytes(self) -> usize {
+    pub const fn bytes(self) -> Option<usize> {
         match self {
-            Self::ReadUrandom { bytes } | Self::Getrandom { bytes } => bytes,
+            Self::ReadUrandom { bytes } | Self::Getrandom { bytes } => Some(bytes),
+            Self::InKernel => None,
         }
     }
 }
@@ -49,4 +52,6 @@ pub enum Candidate {
     SyscallEvents(&'static str),
     /// A system call, by the points that all pass.
     RawSyscall(&'static str),
+    /// A kernel primitive, called from a program that is run by request; for [`Load::InKernel`].
+    Call(&'static str),
 }

@@ -15,6 +15,7 @@ use probe_abi::size::Classes;
 
 use super::backend::Backend;
 use super::calibration;
+use super::call::{self, CallTimes, Primitive};
 use super::function::{self, Function};
 use super::object::Filter;
 use super::refusal::{Cause, Refusal};
@@ -23,7 +24,7 @@ use super::syscall::{self, Syscall};
 use crate::experiment::question::{Candidate, Load, Question};
 use crate::report::model::LiveRow;
 use crate::stats::histogram::Histogram;
-use crate::stats::quantile::median;
+use crate::stats::quantile::{median, quantile};
 use crate::sys::affinity;
 use crate::sys::getrandom::getrandom;
 
@@ -50,12 +51,13 @@ pub const fn backend(candidate: Candidate) -> Backend {
         Candidate::Function(_) => Backend::Fentry,
         Candidate::SyscallEvents(_) => Backend::Tracepoint,
         Candidate::RawSyscall(_) => Backend::RawTracepoint,
+        Candidate::Call(_) => Backend::Call,
     }
 }
 
 fn describe(candidate: Candidate) -> String {
     match candidate {
-        Candidate::Function(name) => name.to_owned(),
+        Candidate::Function(name) | Candidate::Call(name) => name.to_owned(),
         Candidate::SyscallEvents(name) | Candidate::RawSyscall(name) => format!("syscall:{name}"),
     }
 }
@@ -73,6 +75,10 @@ fn attach(candidate: Candidate, filter: Filter) -> Result<Session, Refusal> {
         }
         Candidate::SyscallEvents(name) => syscall::trace_events(&[syscall(name)?], filter, Classes::One),
         Candidate::RawSyscall(name) => syscall::trace_raw(&[syscall(name)?], filter, Classes::One),
+        Candidate::Call(name) => {
+            let tried = format!("tracing {name}");
+            Err(Refusal::new(tried, "it is called and not traced", Cause::NotBuiltIn))
+        }
     }
 }
 
@@ -81,6 +87,8 @@ fn floor_ns(candidate: Candidate) -> Option<u64> {
         Candidate::Function(_) => function::floor(calibration::FLOOR_CALLS),
         Candidate::SyscallEvents(_) => calibration::event_floor(),
         Candidate::RawSyscall(_) => calibration::raw_floor(),
+        // Measured with the calls, and taken off them already.
+        Candidate::Call(_) => return None,
     };
     floor.ok()?.quantile(0.5)
 }
@@ -92,10 +100,9 @@ pub fn ask(question: &Question, effort: Effort) -> LiveRow {
     let mut row = empty_row(question);
     let mut reasons = Vec::new();
     for candidate in question.candidates {
-        match measure(*candidate, question, effort) {
-            Ok(measured) => {
+        match answer(&mut row, *candidate, question, effort) {
+            Ok(()) => {
                 reasons.insert(0, format!("{} by {}", describe(*candidate), backend(*candidate)));
-                fill(&mut row, *candidate, &measured);
                 row.reason = reasons.join("; ");
                 return row;
             }
@@ -109,8 +116,46 @@ pub fn ask(question: &Question, effort: Effort) -> LiveRow {
     row
 }
 
+/// Lets one candidate fill the row.
+fn answer(
+    row: &mut LiveRow,
+    candidate: Candidate,
+    question: &Question,
+    effort: Effort,
+) -> Result<(), Refusal> {
+    if let Candidate::Call(name) = candidate {
+        fill_called(row, &called(name, effort)?);
+    } else {
+        fill(row, candidate, &measure(candidate, question, effort)?);
+    }
+    Ok(())
+}
+
+/// Calls the primitive in as many loops as makes a tenth of the calls that a task would be asked for.
+fn called(name: &str, effort: Effort) -> Result<CallTimes, Refusal> {
+    let primitive = Primitive::by_name(name)
+        .ok_or_else(|| Refusal::new(format!("calling {name}"), "it is not known here", Cause::NotBuiltIn))?;
+    call::measure(primitive, (effort.calls / 10).max(1))
+}
+
+/// Nothing is traced: nothing is added to any call, and none can be lost. Percentiles are over loops.
+fn fill_called(row: &mut LiveRow, times: &CallTimes) {
+    let mut net_ns = times.net_ns.clone();
+    net_ns.sort_by(f64::total_cmp);
+    let whole = |ns: Option<f64>| ns.map(|ns| ns.round() as u64);
+    row.backend = Backend::Call.name().to_owned();
+    row.n = net_ns.len() as u64;
+    row.p50_ns = whole(quantile(&net_ns, 0.5));
+    row.p90_ns = whole(quantile(&net_ns, 0.9));
+    row.p99_ns = whole(quantile(&net_ns, 0.99));
+    row.max_ns = whole(net_ns.last().copied());
+    row.floor_ns = whole(median(&times.floor_ns));
+    row.missed = Some(0);
+    row.probe_bound = matches!((row.p50_ns, row.floor_ns), (Some(p50), Some(floor)) if p50 < 3 * floor);
+}
+
 fn empty_row(question: &Question) -> LiveRow {
-    let bytes = question.load.bytes() as u64;
+    let bytes = question.load.bytes().map(|bytes| bytes as u64);
     LiveRow {
         target: question.target.to_owned(),
         question: question.question.to_owned(),
@@ -118,8 +163,8 @@ fn empty_row(question: &Question) -> LiveRow {
         reason: String::new(),
         threads: question.tasks as u32,
         oversubscribed: question.tasks > allowed_cpus().len(),
-        size_lo: Some(bytes),
-        size_hi: Some(bytes + 1),
+        size_lo: bytes,
+        size_hi: bytes.map(|bytes| bytes + 1),
         calls: None,
         n: 0,
         p50_ns: None,
@@ -295,15 +340,17 @@ fn time(calls: u32, mut call: impl FnMut() -> std::io::Result<()>) -> std::io::R
 enum Calls {
     Read { file: File, buffer: Vec<u8> },
     Getrandom { buffer: Vec<u8> },
+    None,
 }
 
 impl Calls {
     fn prepare(load: Load) -> std::io::Result<Self> {
         // Not zeroes from the allocator, whose pages would be faulted in by the first call.
-        let buffer = vec![1; load.bytes()];
+        let buffer = vec![1; load.bytes().unwrap_or(0)];
         Ok(match load {
             Load::ReadUrandom { .. } => Self::Read { file: File::open("/dev/urandom")?, buffer },
             Load::Getrandom { .. } => Self::Getrandom { buffer },
+            Load::InKernel => Self::None,
         })
     }
 
@@ -312,6 +359,7 @@ impl Calls {
         match self {
             Self::Read { file, buffer } => file.read(buffer).map(|_| ()),
             Self::Getrandom { buffer } => getrandom(buffer).map(|_| ()).map_err(std::io::Error::from),
+            Self::None => Ok(()),
         }
     }
 }

@@ -25,19 +25,21 @@ fn every_call_is_in_the_row() -> Outcome {
         if row.backend == "none" {
             return Err(Stop::Skip(row.reason));
         }
-        assert_eq!(row.calls, Some(3 * 2 * 200), "{}", row.target);
-        assert_eq!(Some(row.n + row.dropped + row.missed.unwrap_or(0)), row.calls, "{}", row.target);
-        assert_eq!((row.in_flight, row.unmatched, row.clock_regressions), (0, 0, 0), "{}", row.target);
         assert!(
             row.p50_ns.is_some() && row.p50_ns <= row.p90_ns && row.p90_ns <= row.p99_ns,
             "{}",
             row.target
         );
-        assert!(
-            row.floor_ns.is_some() && row.added_ns.is_some() && row.bystander_ns.is_some(),
-            "{}",
-            row.target
-        );
+        assert!(row.floor_ns.is_some(), "{}", row.target);
+        if row.backend == "call" {
+            // Nobody outside makes calls, and no call is traced.
+            assert_eq!((row.n, row.calls, row.added_ns), (20, None, None), "{}", row.target);
+            continue;
+        }
+        assert_eq!(row.calls, Some(3 * 2 * 200), "{}", row.target);
+        assert_eq!(Some(row.n + row.dropped + row.missed.unwrap_or(0)), row.calls, "{}", row.target);
+        assert_eq!((row.in_flight, row.unmatched, row.clock_regressions), (0, 0, 0), "{}", row.target);
+        assert!(row.added_ns.is_some() && row.bystander_ns.is_some(), "{}", row.target);
     }
     Ok(())
 }
