@@ -1,9 +1,9 @@
 //! The crate's one door to synchronisation, so that a model checker can stand in it.
 
 #[cfg(not(loom))]
-pub(crate) use core::sync::atomic::{AtomicI32, AtomicU32, Ordering};
+pub(crate) use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
 #[cfg(loom)]
-pub(crate) use loom::sync::atomic::{AtomicI32, AtomicU32, Ordering};
+pub(crate) use loom::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
 
 /// One turn of a waiting loop. A model checker must be told that nothing happens until somebody else moves.
 pub(crate) fn pause() {

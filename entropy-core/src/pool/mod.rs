@@ -37,6 +37,7 @@ pub use driver::{
 pub use extract::{ExtractForm, ROUND_BYTES, Round};
 pub use layout::Layout;
 pub use lock::LockWatch;
+pub(crate) use lock::SpinLock;
 pub use per_cpu::PerCpuPools;
 pub use plan::{Extent, MixPlan, Place, Prefetch, UnknownPlan};
 pub use taps::{NotAPoolSize, PoolSize};

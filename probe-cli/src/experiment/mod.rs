@@ -6,6 +6,7 @@
 
 pub mod page_copy;
 pub mod pool_mix;
+pub mod prng_noise;
 pub mod question;
 pub mod route_flush;
 
@@ -16,8 +17,12 @@ use crate::claim::Claim;
 use crate::stats::histogram::Histogram;
 
 /// Every experiment, in the order of their mails.
-pub const ALL: &[&dyn Experiment] =
-    &[&pool_mix::PoolMix, &route_flush::RouteFlush::OF_THE_MAIL, &page_copy::PageCopy];
+pub const ALL: &[&dyn Experiment] = &[
+    &pool_mix::PoolMix,
+    &route_flush::RouteFlush::OF_THE_MAIL,
+    &page_copy::PageCopy,
+    &prng_noise::PrngNoise,
+];
 
 /// A comparison that a mail asks for.
 pub trait Experiment: Comparison {

@@ -324,7 +324,7 @@ impl Experiment for PageCopy {
             question: "today's kernel copy from user space alone, called by a program; each sample is the mean of \
                        a loop of calls, the empty loop subtracted; includes the checks of the helper, and neither \
                        a system call nor a page fault",
-            load: Load::CalledCopy { bytes },
+            load: Load::InKernel { bytes: Some(bytes) },
             // A program that is run by request runs on one CPU.
             tasks: 1,
             candidates,

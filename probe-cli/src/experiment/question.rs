@@ -33,22 +33,22 @@ pub enum Load {
         /// Bytes a call.
         bytes: usize,
     },
-    /// A copy of this many bytes that is called inside the kernel, by the program that times it.
-    CalledCopy {
-        /// Bytes a call.
-        bytes: usize,
+    /// None from outside: a program in the kernel makes the calls, and times them itself.
+    InKernel {
+        /// Bytes a call, where calls have a size.
+        bytes: Option<usize>,
     },
 }
 
 impl Load {
-    /// Bytes a call.
+    /// Bytes a call, where calls have a size.
     #[must_use]
-    pub const fn bytes(self) -> usize {
+    pub const fn bytes(self) -> Option<usize> {
         match self {
-            Self::ReadUrandom { bytes }
-            | Self::Getrandom { bytes }
-            | Self::PwriteTmpfs { bytes }
-            | Self::CalledCopy { bytes } => bytes,
+            Self::ReadUrandom { bytes } | Self::Getrandom { bytes } | Self::PwriteTmpfs { bytes } => {
+                Some(bytes)
+            }
+            Self::InKernel { bytes } => bytes,
         }
     }
 }

@@ -121,7 +121,7 @@ pub fn ask(question: &Question, effort: Effort) -> LiveRow {
 }
 
 fn empty_row(question: &Question) -> LiveRow {
-    let bytes = question.load.bytes() as u64;
+    let bytes = question.load.bytes().map(|bytes| bytes as u64);
     LiveRow {
         target: question.target.to_owned(),
         question: question.question.to_owned(),
@@ -129,8 +129,8 @@ fn empty_row(question: &Question) -> LiveRow {
         reason: String::new(),
         threads: question.tasks as u32,
         oversubscribed: question.tasks > allowed_cpus().len(),
-        size_lo: Some(bytes),
-        size_hi: Some(bytes + 1),
+        size_lo: bytes,
+        size_hi: bytes.map(|bytes| bytes + 1),
         calls: None,
         n: 0,
         p50_ns: None,
@@ -341,7 +341,7 @@ const BLOCKS: u64 = 2000;
 impl Calls {
     fn prepare(load: Load) -> std::io::Result<Self> {
         // Not zeroes from the allocator, whose pages would be faulted in by the first call.
-        let buffer = vec![1; load.bytes()];
+        let buffer = vec![1; load.bytes().unwrap_or(0)];
         Ok(match load {
             Load::ReadUrandom { .. } => Self::Read { file: File::open("/dev/urandom")?, buffer },
             Load::Getrandom { .. } => Self::Getrandom { buffer },
@@ -353,9 +353,9 @@ impl Calls {
                 }
                 Self::Pwrite { file, buffer, block: 0 }
             }
-            Load::CalledCopy { .. } => {
+            Load::InKernel { .. } => {
                 return Err(std::io::Error::other(
-                    "a copy inside the kernel is made by the program that times it",
+                    "calls inside the kernel are made by the program that times them",
                 ));
             }
         })

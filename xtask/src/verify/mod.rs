@@ -118,7 +118,7 @@ impl Check {
 
 /// Unoptimised, the models take minutes; and only they hold under the flag.
 fn loom() -> Command {
-    let mut command = cargo(["test", "--release", "--package=entropy-core", "--test=loom"]);
+    let mut command = cargo(["test", "--release", "--package=entropy-core", "--test=loom*"]);
     command.env("RUSTFLAGS", "--cfg loom");
     in_a_folder_of_its_own(command, "loom")
 }
