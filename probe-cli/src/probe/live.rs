@@ -161,12 +161,14 @@ fn measure(candidate: Candidate, question: &Question, effort: Effort) -> Result<
     let mut total = TargetReading { classes: vec![Histogram::default()], ..Default::default() };
     let (mut missed, mut calls) = (Some(0), 0);
     let (mut plain, mut probed) = (Times::default(), Times::default());
+    // Before any probe is there, since what it takes to prepare may be what is traced.
+    let mut prepared = prepare(question)?;
     // Pages, caches and the kernel's own state are warm in both halves.
-    run(question, effort.calls / 10)?;
+    run(&mut prepared, effort.calls / 10)?;
     for round in 0..effort.rounds {
-        let mut with_probes = |probed: &mut Times| {
+        let mut with_probes = |prepared: &mut [Calls], probed: &mut Times| {
             let session = attach(candidate, Filter::own_process())?;
-            let turn = run(question, effort.calls)?;
+            let turn = run(prepared, effort.calls)?;
             calls += turn.calls;
             probed.push(&turn);
             let reading = session.read()?.swap_remove(0);
@@ -180,11 +182,11 @@ fn measure(candidate: Candidate, question: &Question, effort: Effort) -> Result<
         };
         // Each goes first in turn, so that a slow drift of the machine favours neither.
         if round % 2 == 0 {
-            plain.push(&run(question, effort.calls)?);
-            with_probes(&mut probed)?;
+            plain.push(&run(&mut prepared, effort.calls)?);
+            with_probes(&mut prepared, &mut probed)?;
         } else {
-            with_probes(&mut probed)?;
-            plain.push(&run(question, effort.calls)?);
+            with_probes(&mut prepared, &mut probed)?;
+            plain.push(&run(&mut prepared, effort.calls)?);
         }
     }
     Ok(Measured {
@@ -270,22 +272,30 @@ struct Turn {
     bystander_ns: f64,
 }
 
-/// Lets every task make `calls` calls of the load, and as many of a call that nobody traces.
-fn run(question: &Question, calls: u32) -> Result<Turn, Refusal> {
+fn refuse(error: std::io::Error) -> Refusal {
+    Refusal::from_error("making the calls to trace", &error)
+}
+
+/// What each task of the question needs.
+fn prepare(question: &Question) -> Result<Vec<Calls>, Refusal> {
+    (0..question.tasks).map(|_| Calls::prepare(question.load).map_err(refuse)).collect()
+}
+
+/// Lets every task make `calls` calls of its load, and as many of a call that nobody traces.
+fn run(prepared: &mut [Calls], calls: u32) -> Result<Turn, Refusal> {
     let cpus = allowed_cpus();
-    let barrier = Barrier::new(question.tasks);
-    let refuse = |error: std::io::Error| Refusal::from_error("making the calls to trace", &error);
+    let tasks = prepared.len();
+    let barrier = Barrier::new(tasks);
     let results: Vec<std::io::Result<(f64, f64)>> = std::thread::scope(|scope| {
-        let tasks: Vec<_> = (0..question.tasks)
-            .map(|task| {
+        let tasks: Vec<_> = prepared
+            .iter_mut()
+            .enumerate()
+            .map(|(task, prepared)| {
                 let (barrier, cpu) = (&barrier, cpus.get(task % cpus.len().max(1)).copied());
                 scope.spawn(move || {
                     // Where that is refused the thread runs where it may, which costs precision only.
                     let _ = cpu.map(affinity::pin);
-                    let prepared = Calls::prepare(question.load);
-                    // Also where preparing failed: the others wait for everyone.
                     barrier.wait();
-                    let mut prepared = prepared?;
                     let call_ns = time(calls, || prepared.make())?;
                     let bystander_ns = time(calls, || {
                         black_box(getppid());
@@ -308,7 +318,7 @@ fn run(question: &Question, calls: u32) -> Result<Turn, Refusal> {
         bystander_ns.push(bystander);
     }
     Ok(Turn {
-        calls: u64::from(calls) * question.tasks as u64,
+        calls: u64::from(calls) * tasks as u64,
         call_ns: median(&call_ns).unwrap_or(0.0),
         bystander_ns: median(&bystander_ns).unwrap_or(0.0),
     })
@@ -407,7 +417,8 @@ mod tests {
     fn every_task_makes_its_calls() {
         for load in [QUESTION.load, Load::PwriteTmpfs { bytes: 256 }] {
             let question = Question { tasks: 3, load, ..QUESTION };
-            assert_eq!(run(&question, 5).unwrap().calls, 15);
+            let mut prepared = prepare(&question).unwrap();
+            assert_eq!(run(&mut prepared, 5).unwrap().calls, 15);
         }
     }
 }
