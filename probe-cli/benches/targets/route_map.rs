@@ -132,27 +132,6 @@ impl Map for PlainCache {
     }
 }
 
-/// Ours, emptied by unlinking and freeing everything at once.
-pub(crate) struct Drained(OwningCache);
-
-impl Map for Drained {
-    fn with_room(entries: usize) -> Self {
-        Self(Map::with_room(entries))
-    }
-
-    fn insert(&self, key: u64) {
-        Map::insert(&self.0, key);
-    }
-
-    fn read(&self, key: u64) -> Option<u64> {
-        Map::read(&self.0, key)
-    }
-
-    fn flush(&self) {
-        drop(self.0.drain());
-    }
-}
-
 /// A plain table a shard, each under a lock.
 pub(crate) struct Sharded<V> {
     shards: Box<[RwLock<hashbrown::HashMap<u64, V>>]>,

@@ -152,13 +152,6 @@ pub(crate) const TARGETS: &[Target] = &[
         aim: Aim::AtLeast(1.5),
         note: pool_note,
     },
-    cache(
-        "R1",
-        "refill-owning",
-        "flush, refill of 64K owning entries and drop of the flushed ones, against unlinking and freeing at once",
-        route_cache::DRAINED,
-        0.8,
-    ),
     unlink("empty-alone", "unlink phase, empty table, against per bucket", 0.4),
     unlink("sparse-alone", "unlink phase, 640 entries, against per bucket", 0.4),
     unlink("empty-reader", "unlink phase, empty table, a reader there, against per bucket", 0.15),
