@@ -313,8 +313,7 @@ impl Experiment for PageCopy {
         let write = |bytes, target| Question {
             target,
             question: "what a write to a file in memory costs today, and it never streams; includes entry, file \
-                       lookup, the page cache's lookup and locks, and the copy, which is the smallest part; 2000 \
-                       blocks over and over",
+                       lookup, the page cache's lookup and locks, and the copy; 2000 blocks over and over",
             load: Load::PwriteTmpfs { bytes },
             tasks,
             candidates: PWRITE,
