@@ -2,7 +2,6 @@
 
 use std::hash::BuildHasher as _;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use hashbrown::DefaultHashBuilder;
 use parking_lot::RwLock;
@@ -13,25 +12,11 @@ use scc::HashIndex;
 /// Shards of those maps whose number of shards is ours to choose: many, so that a stall of one is no stall of all.
 const SHARDS: usize = 256;
 
-/// Values of an owning map that were dropped, in the whole process.
-static DROPPED: AtomicU64 = AtomicU64::new(0);
-
-/// Values that have been dropped so far.
-pub(crate) fn dropped() -> u64 {
-    DROPPED.load(Ordering::Relaxed)
-}
-
-/// 200 bytes with a destructor.
+/// 200 bytes, each in an allocation of its own.
 #[derive(Debug)]
 pub(crate) struct Payload([u64; 25]);
 
-impl Drop for Payload {
-    fn drop(&mut self) {
-        DROPPED.fetch_add(1, Ordering::Relaxed);
-    }
-}
-
-/// 32 bytes without one.
+/// 32 bytes, in the table itself.
 pub(crate) type Plain = [u64; 4];
 
 /// A value made from its key, so that a look-up can be checked.
@@ -78,8 +63,12 @@ pub(crate) trait Map: Send + Sync {
     fn read(&self, key: u64) -> Option<u64>;
     /// Empties the map, as its documentation says to.
     fn flush(&self);
-    /// Brings forward what it put off; called until all values are dropped.
+    /// Drops what the flush put off, as far as it can be asked to.
     fn reclaim(&self) {}
+    /// Flushed entries that the map knows it has not dropped.
+    fn waiting(&self) -> usize {
+        0
+    }
 }
 
 /// Ours with values in allocations of their own.
@@ -108,6 +97,10 @@ impl Map for OwningCache {
     fn reclaim(&self) {
         FlushCache::reclaim(self, usize::MAX);
     }
+
+    fn waiting(&self) -> usize {
+        self.dead()
+    }
 }
 
 impl Map for PlainCache {
@@ -129,6 +122,10 @@ impl Map for PlainCache {
 
     fn reclaim(&self) {
         FlushCache::reclaim(self, usize::MAX);
+    }
+
+    fn waiting(&self) -> usize {
+        self.dead()
     }
 }
 
