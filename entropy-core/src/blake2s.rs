@@ -4,7 +4,7 @@
 
 use core::fmt;
 
-use crate::wipe::wipe;
+use crate::{chacha::LANES, wipe::wipe};
 
 /// Bytes of the longest digest and of the longest key.
 pub const DIGEST_BYTES: usize = 32;
@@ -26,18 +26,6 @@ const ORDER: [[usize; 16]; 10] = [
     [13, 11, 7, 14, 12, 1, 3, 9, 5, 0, 15, 4, 8, 6, 2, 10],
     [6, 15, 14, 9, 11, 3, 0, 8, 12, 2, 13, 7, 1, 4, 10, 5],
     [10, 2, 8, 4, 7, 6, 1, 5, 15, 11, 9, 14, 3, 12, 13, 0],
-];
-
-/// Columns, then diagonals.
-const LANES: [[usize; 4]; 8] = [
-    [0, 4, 8, 12],
-    [1, 5, 9, 13],
-    [2, 6, 10, 14],
-    [3, 7, 11, 15],
-    [0, 5, 10, 15],
-    [1, 6, 11, 12],
-    [2, 7, 8, 13],
-    [3, 4, 9, 14],
 ];
 
 /// A hash under way. It holds key material: it is not `Clone`, does not print its state, and is wiped when dropped.

@@ -16,8 +16,8 @@ pub const KEY_BYTES: usize = 32;
 /// "expand 32-byte k"
 const CONSTANTS: [u32; 4] = [0x6170_7865, 0x3320_646e, 0x7962_2d32, 0x6b20_6574];
 
-/// Columns, then diagonals.
-const LANES: [[usize; 4]; 8] = [
+/// Columns, then diagonals; BLAKE2s took the same order over from the cipher.
+pub(crate) const LANES: [[usize; 4]; 8] = [
     [0, 4, 8, 12],
     [1, 5, 9, 13],
     [2, 6, 10, 14],

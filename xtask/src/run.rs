@@ -24,9 +24,9 @@ use crate::{
 /// Ends with the exit code of probe-cli.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
-    cargo xtask run --quick                  every experiment, a minute in all\n  \
-    cargo xtask run pool-mix --out /tmp/lab  one experiment, its report elsewhere\n  \
-    cargo xtask run -- --seed 7 --no-live    the rest goes to `probe-cli run`")]
+    cargo xtask run --quick                    every experiment, a minute in all\n  \
+    cargo xtask run pool-mix --out target/lab  one experiment, its report elsewhere\n  \
+    cargo xtask run -- --seed 7 --no-live      the rest goes to `probe-cli run`")]
 pub(crate) struct Run {
     /// Fewer launches and blocks: a look, not a verdict
     #[arg(long)]
