@@ -15,4 +15,9 @@ pub mod pool;
 mod prefetch;
 pub mod siphash;
 mod sync;
+// What asks the kernel; model checking has no kernel to ask.
+#[cfg(all(feature = "std", target_os = "linux", not(loom)))]
+pub mod system;
+#[cfg(all(feature = "std", target_os = "linux", not(loom)))]
+pub mod vdso;
 mod wipe;
