@@ -9,10 +9,14 @@ pub mod blake2s;
 pub mod chacha;
 pub mod clock;
 pub mod crng;
+pub mod fast;
 pub mod fast_pool;
+#[cfg(all(feature = "std", target_os = "linux", not(loom)))]
+mod fork;
 pub mod history;
 pub mod pool;
 mod prefetch;
+pub mod range;
 pub mod siphash;
 mod sync;
 // What asks the kernel; model checking has no kernel to ask.
