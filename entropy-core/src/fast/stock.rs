@@ -13,7 +13,9 @@ const MOST_LEFT: usize = STOCK_BYTES - KEY_BYTES;
 
 /// The first 32 bytes are the next key; the last `left` may be handed out; those in between are zeros.
 ///
-/// All zeros: nothing left, and a key that nobody may use.
+/// All zeros: nothing left, and a key that nobody may use. The kernel may make it so between any two instructions, in a
+/// child: nothing here may panic then, and whoever owns a stock in such memory throws away what he got
+/// ([`WipedPage`](crate::fork::WipedPage)).
 #[repr(C, align(64))]
 pub(crate) struct Stock {
     bytes: [u8; STOCK_BYTES],
@@ -51,7 +53,7 @@ impl Stock {
         let place = self.rest().first_chunk_mut()?;
         let bytes = *place;
         wipe(place);
-        self.left -= BYTES;
+        self.left = self.left.saturating_sub(BYTES);
         Some(bytes)
     }
 
@@ -61,15 +63,14 @@ impl Stock {
         let Some(place) = self.rest().get_mut(..out.len()) else { return false };
         out.copy_from_slice(place);
         wipe(place);
-        self.left -= out.len();
+        self.left = self.left.saturating_sub(out.len());
         true
     }
 
     /// Moves what there is to the beginning of `out`; returns what has to be filled still.
     pub(crate) fn drain<'out>(&mut self, out: &'out mut [u8]) -> &'out mut [u8] {
         let (now, later) = out.split_at_mut(self.left.min(out.len()));
-        let filled = self.fill(now);
-        debug_assert!(filled, "no more than is left was asked for");
+        self.fill(now);
         later
     }
 
@@ -80,7 +81,8 @@ impl Stock {
         if !whole.is_empty() {
             let mut key = self.take().unwrap_or_else(|| {
                 self.refill(backend);
-                self.take().expect("a full stock has a key")
+                // A full stock has a key, unless it was emptied this moment.
+                self.take().unwrap_or_default()
             });
             ChaCha20::with_backend(backend, &key, 0, 0).fill(whole);
             wipe(&mut key);

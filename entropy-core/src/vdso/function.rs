@@ -5,7 +5,6 @@ use core::{
     ptr::{self, NonNull},
     slice,
 };
-use std::sync::OnceLock;
 
 use super::{Errno, PAGE_BYTES, elf};
 
@@ -35,11 +34,13 @@ struct Parameters {
 }
 
 impl Function {
-    /// The function, if the kernel has one (x86-64 from 6.11 on); looked for once in a process.
+    /// The function, if the kernel has one (x86-64 from 6.11 on).
+    ///
+    /// It is looked for anew each time, which takes about a microsecond. What is remembered behind a lock would wait for
+    /// ever in a child that was made while another thread was looking.
     #[must_use]
     pub fn find() -> Option<Self> {
-        static FOUND: OnceLock<Option<Function>> = OnceLock::new();
-        *FOUND.get_or_init(|| Self::with_parameters(in_vdso()?))
+        Self::with_parameters(in_vdso()?)
     }
 
     fn with_parameters(function: Getrandom) -> Option<Self> {
