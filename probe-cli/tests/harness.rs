@@ -7,7 +7,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use probe_abi::batch::{BatchEvent, BatchKey};
 use probe_cli::claim::Claim;
-use probe_cli::experiment::{Case, Comparison, Experiment, Factor, Level, LockTimes, VariantInfo, Workload};
+use probe_cli::experiment::{
+    Case, Comparison, Experiment, Factor, Level, LockTimes, OperationTimes, VariantInfo, Workload,
+};
 use probe_cli::harness::assess::assess;
 use probe_cli::harness::child::Launcher;
 use probe_cli::harness::clock::Clock;
@@ -69,6 +71,8 @@ struct Toy {
     unequal: bool,
     /// Whether a quick run leaves `together` out.
     long: bool,
+    /// Whether tasks lose their CPU as part of what is measured.
+    waits: bool,
 }
 
 const WHOLE: usize = 0;
@@ -114,6 +118,10 @@ impl Comparison for Toy {
 
     fn only_in_full_runs(&self, case: &Case) -> bool {
         self.long && case.name == "together"
+    }
+
+    fn waits_by_design(&self, _case: &Case) -> bool {
+        self.waits
     }
 
     fn work_check(&self, case: &Case) -> Result<String, String> {
@@ -359,7 +367,7 @@ fn good(slot: usize, block: u16, ticks: u64) -> Batch {
 
 #[test]
 fn each_rule_drops_what_it_names() {
-    let near = |oversubscribed| Surroundings { oversubscribed, witness_ticks: 1000.0, ticks_per_ns: 2.0 };
+    let near = |shared_cpus| Surroundings { shared_cpus, witness_ticks: 1000.0, ticks_per_ns: 2.0 };
     let name = |batch: &Batch, oversubscribed| {
         first_broken(batch, &near(oversubscribed)).map(|rule| RULES[rule].name)
     };
@@ -449,6 +457,7 @@ fn measured(launches: u16, blocks: u16) -> Measured {
                 line_transfer: Some(f64::from(200 + 40 * u32::from(launch))),
                 batches: batches(),
                 locks: Vec::new(),
+                operations: Vec::new(),
             }],
         })
         .collect();
@@ -680,6 +689,37 @@ fn lock_times_are_merged_over_launches_and_shown_in_ns() {
     // have a bucket of their own, and are 4 ns.
     assert_eq!((lock.wait.p50_ns, lock.wait.max_ns, lock.hold.p99_ns), (11, 11, 4));
     assert_eq!((lock.wait_buckets.clone(), lock.hold_buckets.len()), (vec![[10, 11, 5]], 1));
+}
+
+#[test]
+fn times_of_operations_are_merged_over_launches_and_shown_in_ns() {
+    let mut measured = measured(5, 5);
+    for launch in &mut measured.launches {
+        let mut seen = OperationTimes { wakeups: 3, ..OperationTimes::default() };
+        (0..999).for_each(|_| seen.times.record(8));
+        seen.times.record(20);
+        launch.cases[0].operations.push((HALF, seen));
+    }
+    let report = assessed(&measured);
+    let [row] = &report.operations[..] else { panic!("{:?}", report.operations) };
+    assert_eq!((row.variant.as_str(), row.operation.as_str(), row.n), ("half", "step", 5000));
+    // Ticks and edges as above: 8 are 4 ns and their bucket ends at 9; 20 ends at 11 ns. Exactly one in a thousand is
+    // longer than the rest, so that is what 99.9 % lie at or below.
+    assert_eq!((row.p50_ns, row.p99_9_ns, row.max_ns), (4, 4, 11));
+    assert_eq!((row.wakeups_per_million, row.buckets.len()), (3000.0, 2));
+}
+
+#[test]
+fn tasks_that_lose_their_cpu_by_design_keep_their_batches_and_their_verdict() {
+    let mut measured = measured(5, 5);
+    for batch in measured.launches.iter_mut().flat_map(|launch| &mut launch.cases[0].batches) {
+        batch.tasks[0].involuntary_switches = 1;
+    }
+    assert_eq!(assessed(&measured).cases[0].drop_rate, 1.0);
+    let toy = Toy { waits: true, ..Toy::default() };
+    let report = assess(&toy, &measured, &options(5, 5), 1);
+    assert_eq!((report.cases[0].drop_rate, report.cases[0].oversubscribed), (0.0, false));
+    assert_eq!(report.verdict.mechanism, Mechanism::Confirmed);
 }
 
 proptest! {

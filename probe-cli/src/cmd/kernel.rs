@@ -205,6 +205,7 @@ fn in_words(candidate: Candidate) -> String {
         Candidate::Function(name) => format!("the function {name}"),
         Candidate::SyscallEvents(name) => format!("the events of {name}"),
         Candidate::RawSyscall(name) => format!("the points all system calls pass, for {name}"),
+        Candidate::Timer(name) => format!("the events around the timer function {name}"),
         Candidate::Called(name) => format!("{name}, called from a program"),
     }
 }

@@ -4,6 +4,8 @@
 //! library's variants for each, proves that they do equal work, and prepares a workload for one of them. What the
 //! mail claims is not here but in `claims/`, as data. To add one, write a module and name it in [`ALL`].
 
+mod cycles;
+pub mod irq_mix;
 pub mod page_copy;
 pub mod pool_mix;
 pub mod prng_noise;
@@ -22,6 +24,7 @@ pub const ALL: &[&dyn Experiment] = &[
     &route_flush::RouteFlush::OF_THE_MAIL,
     &page_copy::PageCopy,
     &prng_noise::PrngNoise,
+    &irq_mix::IrqMix,
 ];
 
 /// A comparison that a mail asks for.
@@ -60,6 +63,13 @@ pub trait Comparison: Sync {
     /// A workload that runs the `variant`-th of [`Case::variants`]. All set-up happens here.
     fn prepare(&self, case: &Case, variant: usize, seed: u64) -> Box<dyn Workload>;
 
+    /// Whether the tasks of `case` give up or lose their CPU as part of what is measured: they wait for each other, or
+    /// for a thread that goes before them. What the kernel tells of that then drops no batch.
+    fn waits_by_design(&self, case: &Case) -> bool {
+        let _ = case;
+        false
+    }
+
     /// The factors that the variants of `case` are made from, if they form a factorial.
     fn factors(&self, case: &Case) -> Vec<Factor> {
         let _ = case;
@@ -72,6 +82,12 @@ pub trait Comparison: Sync {
     /// No workload from here is ever timed as a batch, and none from [`prepare`](Self::prepare) is asked for
     /// lock times: what the instrument costs stays out of every verdict.
     fn prepare_lock_timed(&self, case: &Case, variant: usize, seed: u64) -> Option<Box<dyn Workload>> {
+        let _ = (case, variant, seed);
+        None
+    }
+
+    /// The same work with every operation timed by itself, for another such pass; none where the mean says it all.
+    fn prepare_operation_timed(&self, case: &Case, variant: usize, seed: u64) -> Option<Box<dyn Workload>> {
         let _ = (case, variant, seed);
         None
     }
@@ -103,6 +119,23 @@ pub struct LockTimes {
     pub wait: Histogram,
     /// From holding to releasing.
     pub hold: Histogram,
+}
+
+/// What a workload with timed operations has seen.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct OperationTimes {
+    /// Each operation, in ticks of [`crate::harness::clock::now`].
+    pub times: Histogram,
+    /// Threads that were woken for them.
+    pub wakeups: u64,
+}
+
+impl OperationTimes {
+    /// Adds what `other` has seen.
+    pub fn merge(&mut self, other: &Self) {
+        self.times.merge(&other.times);
+        self.wakeups = self.wakeups.saturating_add(other.wakeups);
+    }
 }
 
 /// One situation in which the variants are measured in turn.
@@ -145,6 +178,11 @@ pub trait Workload: Send + Sync {
 
     /// What the locks of a workload from [`Comparison::prepare_lock_timed`] have seen since it was prepared.
     fn lock_times(&self) -> Option<LockTimes> {
+        None
+    }
+
+    /// What was seen of the operations of a workload from [`Comparison::prepare_operation_timed`], likewise.
+    fn operation_times(&self) -> Option<OperationTimes> {
         None
     }
 }

@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 use std::hint::black_box;
 use std::sync::{LazyLock, Mutex, PoisonError};
 
-use entropy_core::clock::CycleSource;
 use entropy_core::history::{Gate, GateUser, Lfsr113, NoiseGate, Noisy, Siprand};
 
+use super::cycles::Cycles;
 use super::question::{Candidate, Load, Question};
 use super::{Case, Comparison, Experiment, VariantInfo, Workload};
 use crate::claim::Claim;
@@ -152,20 +152,6 @@ fn variant(generator: Generator) -> VariantInfo {
         summary: generator.summary().to_owned(),
         named: true,
         unavailable: None,
-    }
-}
-
-/// The processor's own counter where there is one, as the kernel's generator read it.
-#[derive(Clone, Copy, Debug)]
-struct Cycles;
-
-impl CycleSource for Cycles {
-    #[inline]
-    fn cycles(&mut self) -> u64 {
-        #[cfg(target_arch = "x86_64")]
-        return entropy_core::clock::Tsc.cycles();
-        #[cfg(not(target_arch = "x86_64"))]
-        return crate::harness::clock::now().ticks;
     }
 }
 

@@ -33,6 +33,16 @@ pub enum Load {
         /// Bytes a call.
         bytes: usize,
     },
+    /// A connection over the loopback device, asked for, accepted and closed by the same task: accept4(2).
+    Accept,
+    /// The same connection; what is traced is something that the kernel does for it, any number of times.
+    Connect,
+    /// pread(2) of this many bytes of this program's own file past the page cache, so that the disk interrupts a CPU for
+    /// each; what is traced is what the kernel does with interrupts, whomever they meet.
+    DirectRead {
+        /// Bytes a call; a multiple of the disk's block.
+        bytes: usize,
+    },
     /// None from outside: a program in the kernel makes the calls, and times them itself.
     InKernel {
         /// Bytes a call, where calls have a size.
@@ -48,9 +58,32 @@ impl Load {
             Self::ReadUrandom { bytes } | Self::Getrandom { bytes } | Self::PwriteTmpfs { bytes } => {
                 Some(bytes)
             }
+            // What is traced has no size, though the read that causes it has one.
+            Self::Accept | Self::Connect | Self::DirectRead { .. } => None,
             Self::InKernel { bytes } => bytes,
         }
     }
+
+    /// How the calls and what is traced belong together.
+    #[must_use]
+    pub const fn traced(self) -> Traced {
+        match self {
+            Self::Connect => Traced::ForOurCalls,
+            Self::DirectRead { .. } => Traced::Anywhere,
+            _ => Traced::OurCalls,
+        }
+    }
+}
+
+/// What is traced, seen from the calls of a load.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Traced {
+    /// Each call, once.
+    OurCalls,
+    /// Something that happens in the tasks while they make their calls.
+    ForOurCalls,
+    /// Something that happens to whoever is running.
+    Anywhere,
 }
 
 /// A way to trace the calls.
@@ -62,6 +95,8 @@ pub enum Candidate {
     SyscallEvents(&'static str),
     /// A system call, by the points that all pass.
     RawSyscall(&'static str),
+    /// A function that a timer runs, by the events around it.
+    Timer(&'static str),
     /// A primitive that a program calls in a loop of its own: no probe, and no load from user space.
     Called(&'static str),
 }

@@ -13,9 +13,9 @@ use super::rows::{Situation, row};
 use super::run::Measured;
 use super::samples::CaseSamples;
 use crate::claim::{Claim, Figure, Mail};
-use crate::experiment::{Case, Experiment};
+use crate::experiment::{Case, Experiment, OperationTimes};
 use crate::report::model::{
-    CaseReport, ClaimReport, Effect, ExperimentReport, LockRow, NoiseFloor, Quantiles,
+    CaseReport, ClaimReport, Effect, ExperimentReport, LockRow, NoiseFloor, OperationRow, Quantiles,
 };
 use crate::stats::effect::main_effect;
 use crate::stats::histogram::Histogram;
@@ -40,7 +40,11 @@ pub fn assess(
         .cases(cpus)
         .into_iter()
         .enumerate()
-        .filter_map(|(index, case)| Some(assess_case(&run, index, case, measured.checks.get(&index)?)))
+        .filter_map(|(index, case)| {
+            let check = measured.checks.get(&index)?;
+            let waits = experiment.waits_by_design(&case);
+            Some(assess_case(&run, index, case, waits, check))
+        })
         .collect();
     let verdict = judge::verdicts(claim, &assessed, options, &measured.clock, cpus);
     let mechanism_case = assessed.iter().find(|found| found.case.name == claim.mechanism.case);
@@ -52,6 +56,7 @@ pub fn assess(
         noise_floor: mechanism_case.and_then(|found| found.report.noise_floor),
         effects: assessed.iter().flat_map(|found| effects(experiment, found, options.seed)).collect(),
         locks: assessed.iter().flat_map(|found| locks(found, &measured.clock)).collect(),
+        operations: assessed.iter().flat_map(|found| operations(found, &measured.clock)).collect(),
         live: Vec::new(),
         verdict,
         cases: assessed.iter().map(|found| found.report.clone()).collect(),
@@ -59,10 +64,16 @@ pub fn assess(
     }
 }
 
-fn assess_case(run: &Run<'_>, index: usize, case: Case, check: &Result<String, String>) -> AssessedCase {
+fn assess_case(
+    run: &Run<'_>,
+    index: usize,
+    case: Case,
+    waits: bool,
+    check: &Result<String, String>,
+) -> AssessedCase {
     let Run { measured, options, cpus, .. } = *run;
     let oversubscribed = case.tasks > cpus;
-    let samples = CaseSamples::new(measured, index, &case, oversubscribed, options.blocks);
+    let samples = CaseSamples::new(measured, index, &case, oversubscribed || waits, options.blocks);
     let second_turn = case.variants.len();
     let floor_pairs = samples.pairs(second_turn, 0);
     let noise_floor = pair_ratio(&floor_pairs, &mut stream(options.seed, index, second_turn, FLOOR))
@@ -148,6 +159,27 @@ fn locks(found: &AssessedCase, clock: &Clock) -> Vec<LockRow> {
             hold: quantiles(&times.hold, clock)?,
             wait_buckets: buckets(&times.wait, clock),
             hold_buckets: buckets(&times.hold, clock),
+        })
+    });
+    rows.collect()
+}
+
+fn operations(found: &AssessedCase, clock: &Clock) -> Vec<OperationRow> {
+    let rows = found.case.variants.iter().zip(&found.samples.operations).filter_map(|(variant, seen)| {
+        let OperationTimes { times, wakeups } = seen.as_ref()?;
+        let at = |p| Some(whole_ns(times.quantile(p)?, clock));
+        Some(OperationRow {
+            case: found.case.name.clone(),
+            variant: variant.name.clone(),
+            operation: found.case.operation.to_owned(),
+            threads: found.case.tasks as u32,
+            n: times.n(),
+            p50_ns: at(0.5)?,
+            p99_ns: at(0.99)?,
+            p99_9_ns: at(0.999)?,
+            max_ns: whole_ns(times.max()?, clock),
+            wakeups_per_million: *wakeups as f64 * 1e6 / times.n() as f64,
+            buckets: buckets(times, clock),
         })
     });
     rows.collect()

@@ -22,16 +22,17 @@ pub struct Rule {
 pub enum Scope {
     /// In every case.
     Always,
-    /// Only with at most as many tasks as CPUs. With more of them, taking a CPU from one task for another is
-    /// the nature of the thing; such cases are labelled, and feed no verdict.
+    /// Only where tasks keep their CPUs. With more tasks than CPUs, taking a CPU from one task for another is
+    /// the nature of the thing; such cases are labelled, and feed no verdict. And some cases are about that very thing
+    /// ([`waits_by_design`](crate::experiment::Comparison::waits_by_design)).
     OwnCpus,
 }
 
 /// What a batch is compared with.
 #[derive(Clone, Copy, Debug)]
 pub struct Surroundings {
-    /// More tasks than CPUs.
-    pub oversubscribed: bool,
+    /// More tasks than CPUs, or tasks that lose theirs as part of what is measured.
+    pub shared_cpus: bool,
     /// Median of the frequency witness over the case's batches of the same launch, in ticks.
     pub witness_ticks: f64,
     /// Ticks in a nanosecond.
@@ -110,7 +111,7 @@ pub const RULES: &[Rule] = &[
 pub fn first_broken(batch: &Batch, near: &Surroundings) -> Option<usize> {
     RULES
         .iter()
-        .position(|rule| (rule.scope == Scope::Always || !near.oversubscribed) && (rule.broken)(batch, near))
+        .position(|rule| (rule.scope == Scope::Always || !near.shared_cpus) && (rule.broken)(batch, near))
 }
 
 impl std::fmt::Debug for Rule {

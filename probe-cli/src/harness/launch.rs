@@ -9,7 +9,7 @@ use probe_abi::batch::BatchKey;
 use super::crew::{CrewError, Shared, with_crew};
 use super::plan::{SlotOrder, shuffled};
 use super::record::{CaseRecord, LaunchRecord, LaunchSpec};
-use super::{handover, lock_pass, placement};
+use super::{handover, instrument_pass, placement};
 use crate::experiment::{Case, Comparison, Workload};
 use crate::stats::rng::Rng;
 use crate::sys::{affinity, arena, lifeline, memory_policy};
@@ -196,8 +196,19 @@ fn run_case(
         Ok((batches, huge_page_bytes))
     })?;
     drop(workloads);
-    let locks = lock_pass::run(comparison, case, &cpus, seed)?;
-    Ok(CaseRecord { case: index, huge_page_bytes, line_transfer, batches, locks })
+    let locks = instrument_pass::run(
+        case,
+        &cpus,
+        |variant| comparison.prepare_lock_timed(case, variant, seed),
+        |workload| workload.lock_times(),
+    )?;
+    let operations = instrument_pass::run(
+        case,
+        &cpus,
+        |variant| comparison.prepare_operation_timed(case, variant, seed),
+        |workload| workload.operation_times(),
+    )?;
+    Ok(CaseRecord { case: index, huge_page_bytes, line_transfer, batches, locks, operations })
 }
 
 /// One workload for each of `slots`, prepared in an order of the launch's own, with space of random size

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::clock::Clock;
-use crate::experiment::LockTimes;
+use crate::experiment::{LockTimes, OperationTimes};
 
 /// The orders of one launch.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
@@ -52,6 +52,9 @@ pub struct CaseRecord {
     pub batches: Vec<Batch>,
     /// Lock times by variant, from the separate pass.
     pub locks: Vec<(usize, LockTimes)>,
+    /// Times of single operations by variant, from another.
+    #[serde(default)]
+    pub operations: Vec<(usize, OperationTimes)>,
 }
 
 /// One timed batch.

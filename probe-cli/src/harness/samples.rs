@@ -4,7 +4,7 @@ use super::clock::Clock;
 use super::drops::{RULES, Surroundings, first_broken};
 use super::record::{Batch, CaseRecord};
 use super::run::Measured;
-use crate::experiment::{Case, LockTimes};
+use crate::experiment::{Case, LockTimes, OperationTimes};
 use crate::stats::quantile::median;
 
 /// One batch as far as statistics care.
@@ -36,6 +36,8 @@ pub(super) struct CaseSamples {
     pub(super) huge_page_bytes: Option<u64>,
     /// Lock times by variant, of all launches together.
     pub(super) locks: Vec<Option<LockTimes>>,
+    /// Times of single operations, likewise.
+    pub(super) operations: Vec<Option<OperationTimes>>,
 }
 
 /// Two slots, block by block.
@@ -73,7 +75,7 @@ impl CaseSamples {
         measured: &Measured,
         index: usize,
         case: &Case,
-        oversubscribed: bool,
+        shared_cpus: bool,
         blocks: u16,
     ) -> Self {
         let slots = case.variants.len() + 1;
@@ -84,21 +86,22 @@ impl CaseSamples {
             line_transfer_ns: Vec::new(),
             huge_page_bytes: None,
             locks: vec![None; case.variants.len()],
+            operations: vec![None; case.variants.len()],
         };
         for (launch, record) in measured.launches.iter().enumerate() {
             for record in record.cases.iter().filter(|record| record.case == index) {
-                found.add(record, launch, &measured.clock, oversubscribed);
+                found.add(record, launch, &measured.clock, shared_cpus);
             }
         }
         found
     }
 
-    fn add(&mut self, record: &CaseRecord, launch: usize, clock: &Clock, oversubscribed: bool) {
+    fn add(&mut self, record: &CaseRecord, launch: usize, clock: &Clock, shared_cpus: bool) {
         let readings: Vec<f64> =
             record.batches.iter().flat_map(|batch| batch.witness).map(|ticks| ticks as f64).collect();
         let witness_ticks = median(&readings).unwrap_or(0.0);
         let ticks_per_ns = clock.ticks_per_second / 1e9;
-        let near = Surroundings { oversubscribed, witness_ticks, ticks_per_ns };
+        let near = Surroundings { shared_cpus, witness_ticks, ticks_per_ns };
         if !readings.is_empty() {
             self.witness_ns.push(witness_ticks / ticks_per_ns / f64::from(super::witness::STEPS));
         }
@@ -121,6 +124,11 @@ impl CaseSamples {
                 let all = all.get_or_insert_default();
                 all.wait.merge(&times.wait);
                 all.hold.merge(&times.hold);
+            }
+        }
+        for (variant, times) in &record.operations {
+            if let Some(all) = self.operations.get_mut(*variant) {
+                all.get_or_insert_default().merge(times);
             }
         }
     }

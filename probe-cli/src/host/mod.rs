@@ -7,6 +7,7 @@ mod caches;
 pub mod cpu;
 pub mod cpu_list;
 mod facts;
+pub mod interrupts;
 pub mod privilege;
 pub mod surroundings;
 mod tree;

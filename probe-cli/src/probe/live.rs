@@ -6,10 +6,12 @@
 use std::fs::File;
 use std::hint::black_box;
 use std::io::Read as _;
-use std::os::unix::fs::FileExt as _;
+use std::net::{Ipv4Addr, TcpListener};
+use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::sync::Barrier;
 use std::time::Instant;
 
+use nix::fcntl::OFlag;
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::unistd::getppid;
 use probe_abi::quality::Quality;
@@ -23,12 +25,16 @@ use super::object::Filter;
 use super::refusal::{Cause, Refusal};
 use super::session::{Session, TargetReading};
 use super::syscall::{self, Syscall};
-use crate::experiment::question::{Candidate, Load, Question};
+use super::timer;
+use crate::experiment::question::{Candidate, Load, Question, Traced};
+use crate::host::{Tree, interrupts};
 use crate::report::model::LiveRow;
 use crate::stats::histogram::Histogram;
 use crate::stats::quantile::median;
 use crate::sys::affinity;
+use crate::sys::arena::{Arena, Pages};
 use crate::sys::getrandom::getrandom;
+use crate::sys::loopback;
 
 /// How much to measure. Probes are attached anew in each round.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -51,7 +57,7 @@ impl Effort {
 pub const fn backend(candidate: Candidate) -> Backend {
     match candidate {
         Candidate::Function(_) => Backend::Fentry,
-        Candidate::SyscallEvents(_) => Backend::Tracepoint,
+        Candidate::SyscallEvents(_) | Candidate::Timer(_) => Backend::Tracepoint,
         Candidate::RawSyscall(_) => Backend::RawTracepoint,
         Candidate::Called(_) => Backend::Call,
     }
@@ -61,6 +67,7 @@ fn describe(candidate: Candidate) -> String {
     match candidate {
         Candidate::Function(name) => name.to_owned(),
         Candidate::SyscallEvents(name) | Candidate::RawSyscall(name) => format!("syscall:{name}"),
+        Candidate::Timer(name) => format!("timer:{name}"),
         Candidate::Called(name) => format!("call:{name}"),
     }
 }
@@ -78,6 +85,7 @@ fn attach(candidate: Candidate, filter: Filter) -> Result<Session, Refusal> {
         }
         Candidate::SyscallEvents(name) => syscall::trace_events(&[syscall(name)?], filter, Classes::One),
         Candidate::RawSyscall(name) => syscall::trace_raw(&[syscall(name)?], filter, Classes::One),
+        Candidate::Timer(name) => timer::trace(&[name]),
         Candidate::Called(name) => Err(unknown_primitive(name, "it is called, not attached to")),
     }
 }
@@ -85,7 +93,8 @@ fn attach(candidate: Candidate, filter: Filter) -> Result<Session, Refusal> {
 fn floor_ns(candidate: Candidate) -> Option<u64> {
     let floor = match candidate {
         Candidate::Function(_) => function::floor(calibration::FLOOR_CALLS),
-        Candidate::SyscallEvents(_) => calibration::event_floor(),
+        // The same mechanism twice: a pair of events, and what is done between them.
+        Candidate::SyscallEvents(_) | Candidate::Timer(_) => calibration::event_floor(),
         Candidate::RawSyscall(_) => calibration::raw_floor(),
         // Measured beside each call, and subtracted.
         Candidate::Called(_) => return None,
@@ -102,7 +111,10 @@ pub fn ask(question: &Question, effort: Effort) -> LiveRow {
     for candidate in question.candidates {
         let answer = match *candidate {
             Candidate::Called(name) => fill_called(&mut row, name, effort),
-            traced => measure(traced, question, effort).map(|measured| fill(&mut row, traced, &measured)),
+            traced => measure(traced, question, effort).map(|measured| {
+                fill(&mut row, question.load, traced, &measured);
+                reasons.extend(beside(question.load, &measured));
+            }),
         };
         match answer {
             Ok(()) => {
@@ -153,13 +165,23 @@ struct Measured {
     reading: TargetReading,
     missed: Option<u64>,
     calls: u64,
+    /// Interrupts of the whole machine while probes were on; none where it does not tell.
+    interrupts: Option<u64>,
     added_ns: Option<i64>,
     bystander_ns: Option<i64>,
 }
 
 fn measure(candidate: Candidate, question: &Question, effort: Effort) -> Result<Measured, Refusal> {
     let mut total = TargetReading { classes: vec![Histogram::default()], ..Default::default() };
-    let (mut missed, mut calls) = (Some(0), 0);
+    let (mut missed, mut calls, mut interrupts) = (Some(0), 0, Some(0));
+    let traced = question.load.traced();
+    let filter = match traced {
+        Traced::OurCalls | Traced::ForOurCalls => Filter::own_process(),
+        Traced::Anywhere => Filter::default(),
+    };
+    // Reading them is itself a call, which would be counted where ours are.
+    let interrupts_so_far =
+        || if traced == Traced::Anywhere { interrupts::total(&Tree::system()) } else { None };
     let (mut plain, mut probed) = (Times::default(), Times::default());
     // Before any probe is there, since what it takes to prepare may be what is traced.
     let mut prepared = prepare(question)?;
@@ -167,8 +189,13 @@ fn measure(candidate: Candidate, question: &Question, effort: Effort) -> Result<
     run(&mut prepared, effort.calls / 10)?;
     for round in 0..effort.rounds {
         let mut with_probes = |prepared: &mut [Calls], probed: &mut Times| {
-            let session = attach(candidate, Filter::own_process())?;
+            let session = attach(candidate, filter)?;
+            let interrupts_before = interrupts_so_far();
             let turn = run(prepared, effort.calls)?;
+            let during = interrupts_so_far()
+                .zip(interrupts_before)
+                .map(|(after, before)| after.saturating_sub(before));
+            interrupts = interrupts.zip(during).map(|(sum, during)| sum + during);
             calls += turn.calls;
             probed.push(&turn);
             let reading = session.read()?.swap_remove(0);
@@ -193,15 +220,16 @@ fn measure(candidate: Candidate, question: &Question, effort: Effort) -> Result<
         reading: total,
         missed,
         calls,
+        interrupts,
         added_ns: difference(&probed.traced_ns, &plain.traced_ns),
         bystander_ns: difference(&probed.bystander_ns, &plain.bystander_ns),
     })
 }
 
-fn fill(row: &mut LiveRow, candidate: Candidate, measured: &Measured) {
+fn fill(row: &mut LiveRow, load: Load, candidate: Candidate, measured: &Measured) {
     let histogram = measured.reading.total();
     row.backend = backend(candidate).name().to_owned();
-    row.calls = Some(measured.calls);
+    row.calls = (load.traced() == Traced::OurCalls).then_some(measured.calls);
     row.n = histogram.n();
     row.p50_ns = histogram.quantile(0.5);
     row.p90_ns = histogram.quantile(0.9);
@@ -216,6 +244,21 @@ fn fill(row: &mut LiveRow, candidate: Candidate, measured: &Measured) {
     row.missed = measured.missed;
     row.clock_regressions = measured.reading.count(Quality::ClockRegression);
     row.probe_bound = matches!((row.p50_ns, row.floor_ns), (Some(p50), Some(floor)) if p50 < 3 * floor);
+}
+
+/// What a row says beside its numbers, where what is traced is not the call: its number is the kernel's affair.
+fn beside(load: Load, measured: &Measured) -> Option<String> {
+    let Measured { calls, interrupts, .. } = measured;
+    match load.traced() {
+        Traced::OurCalls => None,
+        Traced::ForOurCalls => Some(format!("seen during {calls} calls")),
+        Traced::Anywhere => Some(match interrupts {
+            Some(interrupts) => {
+                format!("seen during {calls} calls and {interrupts} device interrupts on all CPUs")
+            }
+            None => format!("seen during {calls} calls; interrupts are not told here"),
+        }),
+    }
 }
 
 /// Samples of a called primitive in one round of the effort: each is the mean of a whole loop.
@@ -343,7 +386,12 @@ enum Calls {
     Read { file: File, buffer: Vec<u8> },
     Getrandom { buffer: Vec<u8> },
     Pwrite { file: File, buffer: Vec<u8>, block: u64 },
+    Accept { listener: TcpListener },
+    DirectRead { file: File, buffer: Arena, blocks: u64, block: u64 },
 }
+
+/// Blocks from one direct read to the next; a prime, so that all of them have their turn.
+const STRIDE: u64 = 7919;
 
 /// Blocks of a file before its writer begins anew, as in the benchmark of the mail about copying.
 const BLOCKS: u64 = 2000;
@@ -363,6 +411,15 @@ impl Calls {
                 }
                 Self::Pwrite { file, buffer, block: 0 }
             }
+            Load::Accept | Load::Connect => {
+                Self::Accept { listener: TcpListener::bind((Ipv4Addr::LOCALHOST, 0))? }
+            }
+            Load::DirectRead { bytes } => {
+                let flags = OFlag::O_DIRECT.bits();
+                let file = File::options().read(true).custom_flags(flags).open("/proc/self/exe")?;
+                let blocks = (file.metadata()?.len() / bytes as u64).max(1);
+                Self::DirectRead { file, buffer: Arena::new(bytes, Pages::Base)?, blocks, block: 0 }
+            }
             Load::InKernel { .. } => {
                 return Err(std::io::Error::other(
                     "calls inside the kernel are made by the program that times them",
@@ -379,6 +436,19 @@ impl Calls {
             Self::Pwrite { file, buffer, block } => {
                 file.write_at(buffer, *block * buffer.len() as u64)?;
                 *block = (*block + 1) % BLOCKS;
+                Ok(())
+            }
+            Self::Accept { listener } => {
+                let client = loopback::connect(listener.local_addr()?)?;
+                listener.accept()?;
+                drop(client);
+                Ok(())
+            }
+            Self::DirectRead { file, buffer, blocks, block } => {
+                let offset = *block * buffer.len() as u64;
+                file.read_exact_at(buffer, offset)?;
+                // Far apart: neighbours would be read ahead or together.
+                *block = (*block + STRIDE) % *blocks;
                 Ok(())
             }
         }
@@ -415,7 +485,7 @@ mod tests {
 
     #[test]
     fn every_task_makes_its_calls() {
-        for load in [QUESTION.load, Load::PwriteTmpfs { bytes: 256 }] {
+        for load in [QUESTION.load, Load::PwriteTmpfs { bytes: 256 }, Load::Accept] {
             let question = Question { tasks: 3, load, ..QUESTION };
             let mut prepared = prepare(&question).unwrap();
             assert_eq!(run(&mut prepared, 5).unwrap().calls, 15);

@@ -25,6 +25,7 @@ pub struct Syscall {
 
 /// Those that are known by name.
 pub const SYSCALLS: &[Syscall] = &[
+    Syscall::new("accept4", libc::SYS_accept4, None),
     Syscall::new("getppid", libc::SYS_getppid, None),
     Syscall::new("getrandom", libc::SYS_getrandom, Some(1)),
     Syscall::new("pread64", libc::SYS_pread64, Some(2)),

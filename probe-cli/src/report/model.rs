@@ -172,6 +172,9 @@ pub struct ExperimentReport {
     pub effects: Vec<Effect>,
     /// Lock waits and holds by number of tasks.
     pub locks: Vec<LockRow>,
+    /// Times of single operations.
+    #[serde(default)]
+    pub operations: Vec<OperationRow>,
     /// The live kernel beside it.
     pub live: Vec<LiveRow>,
     /// The two verdicts.
@@ -341,6 +344,35 @@ pub struct LockRow {
     /// The holds, likewise.
     #[serde(default)]
     pub hold_buckets: Vec<[u64; 3]>,
+}
+
+/// Times of single operations of one variant, from a pass of its own: what a mean of many hides. The reading of the
+/// clock before and after each is in them.
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
+pub struct OperationRow {
+    /// Name of the [`CaseReport`].
+    pub case: String,
+    /// Name of the variant.
+    pub variant: String,
+    /// What one operation is.
+    pub operation: String,
+    /// Tasks at work.
+    pub threads: u32,
+    /// Operations.
+    pub n: u64,
+    /// Median.
+    pub p50_ns: u64,
+    /// 99th percentile.
+    pub p99_ns: u64,
+    /// The time that one operation in a thousand takes longer than.
+    pub p99_9_ns: u64,
+    /// Upper edge of the highest bucket hit.
+    pub max_ns: u64,
+    /// Threads woken for a million operations.
+    pub wakeups_per_million: f64,
+    /// The times as `[lo, hi, count]` in ns, half-open, sparse.
+    #[serde(default)]
+    pub buckets: Vec<[u64; 3]>,
 }
 
 /// A distribution in five numbers, ns.

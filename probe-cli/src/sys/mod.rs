@@ -1,7 +1,7 @@
 //! System calls and instructions that the standard library does not give: the door for them.
 //!
-//! Three files hold `unsafe`, each a few lines behind a safe function: [`cache`], [`getrandom`] and
-//! [`memory_policy`].
+//! Four files hold `unsafe`, each a few lines behind a safe function: [`cache`], [`getrandom`], [`memory_policy`] and
+//! [`realtime`].
 
 pub mod affinity;
 pub mod arena;
@@ -9,4 +9,6 @@ pub mod cache;
 pub mod disturbance;
 pub mod getrandom;
 pub mod lifeline;
+pub mod loopback;
 pub mod memory_policy;
+pub mod realtime;

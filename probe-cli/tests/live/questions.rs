@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use libtest_mimic::Trial;
-use probe_cli::experiment::question::{Candidate, Question};
+use probe_cli::experiment::question::{Candidate, Question, Traced};
 use probe_cli::experiment::{self, Experiment};
 use probe_cli::probe::calibration::calibrate;
 use probe_cli::probe::capability::mechanisms;
@@ -30,18 +30,28 @@ fn every_call_is_in_the_row() -> Outcome {
     {
         let row = ask(&question, effort);
         if row.backend == "none" {
-            return Err(Stop::Skip(row.reason));
+            // The calls can be traced or nothing can; what they cause takes more than every kernel has.
+            if question.load.traced() == Traced::OurCalls {
+                return Err(Stop::Skip(row.reason));
+            }
+            println!("{}: {}", row.target, row.reason);
+            continue;
         }
         if row.backend == "call" {
             // Nothing is attached, so nothing can be lost; the number of loops is the tool's own.
             assert!(row.n > 0 && row.p50_ns.is_some() && row.floor_ns.is_some(), "{}", row.target);
             continue;
         }
-        assert_eq!(row.calls, Some(3 * 2 * 200), "{}", row.target);
-        assert_eq!(Some(row.n + row.dropped + row.missed.unwrap_or(0)), row.calls, "{}", row.target);
-        assert_eq!((row.in_flight, row.unmatched, row.clock_regressions), (0, 0, 0), "{}", row.target);
+        if question.load.traced() == Traced::OurCalls {
+            assert_eq!(row.calls, Some(question.tasks as u64 * 2 * 200), "{}", row.target);
+            assert_eq!(Some(row.n + row.dropped + row.missed.unwrap_or(0)), row.calls, "{}", row.target);
+            assert_eq!((row.in_flight, row.unmatched), (0, 0), "{}", row.target);
+        } else {
+            assert!(row.calls.is_none() && row.reason.contains(" calls"), "{}: {}", row.target, row.reason);
+        }
+        assert_eq!(row.clock_regressions, 0, "{}", row.target);
         assert!(
-            row.p50_ns.is_some() && row.p50_ns <= row.p90_ns && row.p90_ns <= row.p99_ns,
+            row.n == 0 || row.p50_ns.is_some() && row.p50_ns <= row.p90_ns && row.p90_ns <= row.p99_ns,
             "{}",
             row.target
         );

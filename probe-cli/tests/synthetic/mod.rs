@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use probe_cli::report::model::{
     Cache, CaseReport, ClaimNumber, ClaimReport, ClaimVerdict, Clock, Effect, ExperimentReport, Host,
-    KernelTime, LiveRow, LockRow, Mechanism, MechanismRow, NoiseFloor, ProbeCost, Quantiles, Ratio, Report,
-    SCHEMA, Tool, VariantRow, VerdictReport, Warning,
+    KernelTime, LiveRow, LockRow, Mechanism, MechanismRow, NoiseFloor, OperationRow, ProbeCost, Quantiles,
+    Ratio, Report, SCHEMA, Tool, VariantRow, VerdictReport, Warning,
 };
 
 const DENIED: &str =
@@ -112,6 +112,7 @@ pub(crate) fn hostile() -> Report {
             noise_floor: None,
             effects: vec![],
             locks: vec![],
+            operations: vec![],
             ..nothing_judged()
         }],
         warnings: vec![warning("c\x08", "w\u{2028}")],
@@ -193,6 +194,10 @@ fn pool_mix() -> ExperimentReport {
             lock("as-it-was", 1, 250, [30, 45, 61, 900]),
             lock("as-posted", 2, 1_250_000, [30, 45, 1061, 1_900_000]),
         ],
+        operations: vec![
+            operation("as-it-was", [21, 40, 61, 900], 0.0),
+            operation("as-posted", [22, 40, 6_100, 1_900_000], 976.5),
+        ],
         live: vec![
             LiveRow {
                 calls: Some(20_000),
@@ -260,6 +265,7 @@ fn nothing_judged() -> ExperimentReport {
         noise_floor: None,
         effects: vec![],
         locks: vec![],
+        operations: vec![],
         live: vec![],
         claim: ClaimReport {
             text: "it is faster".into(),
@@ -360,6 +366,22 @@ fn lock(variant: &str, threads: u32, n: u64, [p50_ns, p90_ns, p99_ns, max_ns]: [
         hold: wait,
         wait_buckets: vec![[30, 32, n]],
         hold_buckets: vec![],
+    }
+}
+
+fn operation(variant: &str, [p50_ns, p99_ns, p99_9_ns, max_ns]: [u64; 4], woken: f64) -> OperationRow {
+    OperationRow {
+        case: "mix-dirtied".into(),
+        variant: variant.into(),
+        operation: "call".into(),
+        threads: 1,
+        n: 38_400,
+        p50_ns,
+        p99_ns,
+        p99_9_ns,
+        max_ns,
+        wakeups_per_million: woken,
+        buckets: vec![[20, 22, 38_400]],
     }
 }
 

@@ -8,6 +8,7 @@ mod effect;
 mod live;
 mod lock;
 mod number;
+mod operation;
 pub(crate) mod paint;
 mod refusal;
 mod table;
@@ -135,6 +136,7 @@ fn experiment(report: &ExperimentReport, style: Style) -> String {
     page += &case::write(report, style);
     page += &effect::write(report, style);
     page += &lock::write(report, style);
+    page += &operation::write(report, style);
     page += &live::write(&report.live, style);
     page += &verdict::write(report, style);
     page
