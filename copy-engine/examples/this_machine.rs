@@ -22,8 +22,12 @@ fn main() {
         println!("routine    {routine:<21} {here}");
     }
     let engine = Engine::detect();
-    let Selection { cached, stream, page } = engine.selection();
-    println!("chosen     {cached}, {stream}; for a page {page}");
+    let Selection { cached, long, ahead, stream, page } = engine.selection();
+    println!(
+        "chosen     through the cache {cached}, from {} KiB {long}, to where it is cold {ahead}",
+        engine.limits().long >> 10
+    );
+    println!("           around it {stream}, for a page {page}");
     print_limits("claimed", engine.limits());
     let (measured, crossings) = engine.measured(32 << 20);
     for crossing in &crossings {

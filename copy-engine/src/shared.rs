@@ -20,6 +20,7 @@ pub fn shared() -> &'static Engine {
 /// # Errors
 ///
 /// The engine comes back if one is in force already: routines do not change under a running program.
+#[expect(clippy::result_large_err, reason = "asked once in the life of a process")]
 pub fn share(engine: Engine) -> Result<(), Engine> {
     SHARED.set(engine)
 }

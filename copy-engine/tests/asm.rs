@@ -77,7 +77,7 @@ fn streaming_routines_end_in_a_fence_and_nothing_else_streams() {
             seen.1 += 1;
         } else {
             assert!(is_fenced(&instructions), "{name} streams and does not fence: {instructions:#?}");
-            let ours = ["::lines::stream_", "::movnti::generic", "::movnti::page"];
+            let ours = ["::stream::stream_", "::movnti::generic", "::movnti::page"];
             if ours.iter().any(|part| name.contains(part)) {
                 seen.0 += 1;
             } else {
@@ -87,7 +87,15 @@ fn streaming_routines_end_in_a_fence_and_nothing_else_streams() {
         }
     }
     let faulting = if cfg!(feature = "fault") { 4 } else { 0 };
-    assert_eq!(seen, (6, 6, faulting), "fenced, unfenced and surviving routines that stream");
+    assert_eq!(seen, (8, 8, faulting), "fenced, unfenced and surviving routines that stream");
+}
+
+/// Whether a wide register among the first sixteen is named: those have halves that SSE code stumbles over.
+fn leaves_upper_halves(instruction: &str) -> bool {
+    instruction.split(['y', 'z']).filter_map(|text| text.strip_prefix("mm")).any(|text| {
+        let digits = text.split(|letter: char| !letter.is_ascii_digit()).next().unwrap_or_default();
+        digits.parse().is_ok_and(|register: u8| register < 16)
+    })
 }
 
 #[test]
@@ -103,8 +111,7 @@ fn no_function_uses_registers_its_feature_set_lacks() {
         assert!(vectors || !uses(instructions, "ymm"), "{name} uses the registers of AVX");
         seen.0 += usize::from(uses(instructions, "zmm"));
         seen.1 += usize::from(uses(instructions, "ymm"));
-        // Inlined where it counts; without optimisation its caller cleans up, by calling what is an instruction else.
-        if !name.contains("::blocks_") && (uses(instructions, "ymm") || uses(instructions, "zmm")) {
+        if instructions.iter().any(|text| leaves_upper_halves(text)) {
             assert!(uses(instructions, "zeroupper"), "{name} leaves the upper halves dirty");
         }
     }

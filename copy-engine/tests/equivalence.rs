@@ -46,12 +46,17 @@ routines!(
     sse2 => Sse2,
     avx2 => Avx2,
     avx512 => Avx512,
+    ahead_sse2 => AheadSse2,
+    ahead_avx2 => AheadAvx2,
+    ahead_avx512 => AheadAvx512,
     movnti => Movnti,
     movnti_page => MovntiPage,
     stream_sse2 => StreamSse2,
     stream_avx2 => StreamAvx2,
     stream_avx2_prefetch => StreamAvx2Prefetch,
+    stream_avx2_pages => StreamAvx2Pages,
     stream_avx512 => StreamAvx512,
+    stream_avx512_pages => StreamAvx512Pages,
 );
 
 fn check(routine: Available) {

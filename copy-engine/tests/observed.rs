@@ -1,6 +1,8 @@
 //! What ran is seen: receipts, overrides, batches and the mail's mistakes that copies can show.
 
-use copy_engine::{Basis, Engine, Features, Limits, NextUse, PAGE, Page, Path, Policy, Routine, Selection};
+use copy_engine::{
+    Basis, Engine, Features, Limits, NextUse, PAGE, Page, Path, Policy, Routine, Selection, Vendor,
+};
 
 /// The engine of the mail: the kernel's own two routines, whatever the processor has beyond them.
 fn of_2009(policy: Policy) -> Option<Engine> {
@@ -141,6 +143,8 @@ fn the_hint_moves_the_threshold() {
         not_read_batched: 256,
         unknown: 4096,
         read_soon: 16384,
+        ahead: 512,
+        long: 8192,
         basis: Basis::Caller,
     };
     let engine = Engine::detect().with_limits(limits);
@@ -247,5 +251,5 @@ fn names_are_parsed_as_they_are_printed() {
     }
     assert_eq!("stream-avx2-prefetch".parse(), Ok(Routine::StreamAvx2Prefetch));
     assert_eq!(Policy::ALL[0], Policy::CachedAlways);
-    let _ = (Path::Cached, Selection::for_features(Features::NONE));
+    let _ = (Path::Cached, Selection::for_processor(Features::NONE, Vendor::Other));
 }

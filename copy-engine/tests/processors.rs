@@ -113,7 +113,7 @@ fn an_amd_server_is_read_from_the_leaf_that_knows_the_sharers() {
     assert_eq!(topology.l2, Cache { bytes: MIB, sharers: 1 });
     assert_eq!(topology.l1d.bytes, 32 << 10, "the instruction cache must not be taken for the data cache");
     let limits = Limits::from_topology(&topology);
-    assert_eq!((limits.unknown, limits.read_soon, limits.basis), (8 * MIB, 16 * MIB, Basis::Topology));
+    assert_eq!((limits.unknown, limits.read_soon, limits.basis), (16 * MIB, 16 * MIB, Basis::Topology));
 }
 
 /// The leaf that a C library misread: the sum over the package, here 320 MiB.
@@ -153,7 +153,7 @@ fn a_guest_that_claims_a_whole_package_is_not_believed() {
     let mut guest = Processor::intel();
     guest.caches(4, 2 * MIB, 320 * MIB, 2).guest();
     let limits = Limits::from_topology(&guest.topology());
-    assert_eq!((limits.read_soon, limits.unknown, limits.basis), (16 * MIB, 8 * MIB, Basis::Distrusted));
+    assert_eq!((limits.read_soon, limits.unknown, limits.basis), (16 * MIB, 16 * MIB, Basis::Distrusted));
 
     let mut metal = Processor::intel();
     metal.caches(4, 2 * MIB, 320 * MIB, 2);
@@ -164,7 +164,7 @@ fn a_guest_that_claims_a_whole_package_is_not_believed() {
 fn a_processor_that_says_nothing_gets_a_guess() {
     for silent in [Processor::default(), Processor::new(b"????????????", 1), Processor::intel()] {
         let limits = Limits::from_topology(&silent.topology());
-        assert_eq!((limits.unknown, limits.basis), (4 * MIB, Basis::Guess));
+        assert_eq!((limits.unknown, limits.basis), (8 * MIB, Basis::Guess));
     }
 }
 
@@ -196,12 +196,33 @@ fn avx_counts_only_where_the_system_saves_its_registers() {
 }
 
 #[test]
-fn the_string_instruction_is_known_and_not_chosen() {
+fn the_string_instruction_takes_long_copies_alone() {
     let mut intel = Processor::intel();
     intel.change(7, |leaf| (leaf.ebx, leaf.edx) = (1 << 9, 1 << 4));
     let features = intel.features(0);
     assert!(features.contains(Features::FSRM));
-    assert_eq!(Selection::for_features(features).cached, Routine::Sse2);
+    let chosen = Selection::for_processor(features, Vendor::Intel);
+    assert_eq!((chosen.cached, chosen.long), (Routine::Sse2, Routine::RepMovsb));
+    // Said to be fast for long copies, and not for short ones: an older processor, whose vectors are as good.
+    let erms = Selection::for_processor(Features::ERMS, Vendor::Intel);
+    assert_eq!((erms.cached, erms.long), (Routine::Sse2, Routine::Sse2));
+}
+
+/// The first processors with AVX-512 lower their clock for it; those with a fast `rep movsb` for short copies came later.
+#[test]
+fn the_widest_vectors_are_for_processors_that_do_not_pay_for_them() {
+    let cached = |features| Selection::for_processor(features, Vendor::Intel).cached;
+    assert_eq!(cached(Features::AVX512F), Routine::Avx2);
+    assert_eq!(cached(Features::AVX512F | Features::FSRM), Routine::Avx512);
+}
+
+#[test]
+fn pages_go_side_by_side_where_that_was_faster() {
+    let features = Features::AVX512F | Features::FSRM;
+    assert_eq!(Selection::for_processor(features, Vendor::Intel).stream, Routine::StreamAvx512Pages);
+    for vendor in [Vendor::Amd, Vendor::Other] {
+        assert_eq!(Selection::for_processor(features, vendor).stream, Routine::StreamAvx512);
+    }
 }
 
 /// Instructions that a processor lacks are never chosen for it, whatever it has.
@@ -218,20 +239,25 @@ fn what_is_chosen_is_there() {
         Features::FSRM | Features::AVX512F,
     ];
     for features in all {
-        let Selection { cached, stream, page } = Selection::for_features(features);
-        for routine in [cached, stream, page] {
-            assert!(features.contains(routine.needs()), "{routine} on {features:?}");
+        for vendor in [Vendor::Intel, Vendor::Amd, Vendor::Other] {
+            let chosen = Selection::for_processor(features, vendor);
+            for routine in all_of(chosen) {
+                assert!(features.contains(routine.needs()), "{routine} on {features:?}");
+            }
+            assert!(![chosen.cached, chosen.long, chosen.ahead].iter().any(|routine| routine.streams()));
+            assert_eq!(chosen.stream.streams(), features.contains(Features::X86_64));
         }
-        assert!(!cached.streams());
-        assert_eq!(stream.streams(), features.contains(Features::X86_64));
     }
+}
+
+fn all_of(Selection { cached, long, ahead, stream, page }: Selection) -> [Routine; 5] {
+    [cached, long, ahead, stream, page]
 }
 
 /// The answer on this very machine is consistent with what it can run.
 #[test]
 fn this_processor_runs_what_was_chosen_for_it() {
-    let Selection { cached, stream, page } = Engine::detect().selection();
-    for routine in [cached, stream, page] {
+    for routine in all_of(Engine::detect().selection()) {
         assert!(routine.on_this_cpu().is_some(), "{routine}");
     }
 }
@@ -249,6 +275,7 @@ proptest! {
         };
         let _ = Features::read(&answers, xcr0);
         let limits = Limits::from_topology(&Topology::read(&answers));
+        prop_assert!(limits.ahead <= limits.not_read);
         prop_assert!(limits.not_read <= limits.unknown && limits.unknown <= limits.read_soon);
     }
 
@@ -260,7 +287,15 @@ proptest! {
         read_soon in any::<usize>(),
         next in prop_oneof![Just(NextUse::ReadSoon), Just(NextUse::NotRead), Just(NextUse::Unknown)],
     ) {
-        let limits = Limits { read_soon, not_read: read_soon / 3, not_read_batched: 1, unknown: read_soon / 2, basis: Basis::Caller };
+        let limits = Limits {
+            read_soon,
+            not_read: read_soon / 3,
+            not_read_batched: 1,
+            unknown: read_soon / 2,
+            ahead: read_soon / 5,
+            long: read_soon / 4,
+            basis: Basis::Caller,
+        };
         for &policy in Policy::ALL {
             let expected = match policy {
                 Policy::CachedAlways => Path::Cached,
@@ -277,7 +312,12 @@ proptest! {
                         NextUse::NotRead => read_soon / 3,
                         NextUse::Unknown => read_soon / 2,
                     };
-                    if len >= threshold { Path::Stream } else { Path::Cached }
+                    match len {
+                        _ if len >= threshold => Path::Stream,
+                        _ if next == NextUse::NotRead && len >= read_soon / 5 => Path::Ahead,
+                        _ if len >= read_soon / 4 => Path::CachedLong,
+                        _ => Path::Cached,
+                    }
                 }
             };
             prop_assert_eq!(policy.path(len, dst, next, &limits), expected, "{}", policy);

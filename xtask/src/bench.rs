@@ -11,7 +11,7 @@ use anyhow::{Context as _, Result, ensure};
 use clap::Args;
 use serde_json::{Value, json};
 
-use crate::{build_ebpf, cargo::cargo, places, process, run};
+use crate::{build_ebpf, cargo::cargo, peers, places, process, run};
 
 /// The target that is a chore of this workspace, and so is measured here and not by the tool.
 const CHORE: &str = "T5";
@@ -78,6 +78,12 @@ impl Bench {
         command.args(filters);
         if self.quick {
             command.arg("--quick");
+        }
+        match peers::newest_c_library() {
+            Ok(folders) => {
+                command.env(peers::NEWEST_C_LIBRARY, folders);
+            }
+            Err(error) => eprintln!("bench  without Debian's newest C library: {error:#}"),
         }
         if let Some(json) = json {
             command.arg("--json").arg(partial(json));

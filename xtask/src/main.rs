@@ -6,6 +6,7 @@ mod build_ebpf;
 mod cargo;
 mod ci;
 mod core_source;
+mod peers;
 mod places;
 mod process;
 mod run;

@@ -57,7 +57,7 @@ impl<'d> Batch<'d> {
     #[inline]
     pub fn copy(&mut self, dst: &'d mut [u8], src: &[u8], next: NextUse) -> Receipt {
         assert_same_length(dst.len(), src.len());
-        let routine = self.engine.pick(src.len(), dst.as_ptr().addr(), next);
+        let routine = self.engine.pick(src.len(), dst.as_ptr().addr(), src.as_ptr().addr(), next);
         // SAFETY: both are slices of the same length, a shared borrow cannot overlap an exclusive one, and `dst` stays
         // borrowed for `'d`, which ends after `Engine::batch` has fenced on this thread.
         let receipt = unsafe { routine.copy_unfenced(dst.as_mut_ptr(), src.as_ptr(), src.len()) };
@@ -73,7 +73,7 @@ impl<'d> Batch<'d> {
     #[inline]
     pub fn copy_uninit(&mut self, dst: &'d mut [MaybeUninit<u8>], src: &[u8], next: NextUse) -> Receipt {
         assert_same_length(dst.len(), src.len());
-        let routine = self.engine.pick(src.len(), dst.as_ptr().addr(), next);
+        let routine = self.engine.pick(src.len(), dst.as_ptr().addr(), src.as_ptr().addr(), next);
         // SAFETY: as in `copy`; the bytes need not be initialised to be written.
         let receipt = unsafe { routine.copy_unfenced(dst.as_mut_ptr().cast(), src.as_ptr(), src.len()) };
         self.tally += receipt;

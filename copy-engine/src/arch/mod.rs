@@ -14,26 +14,9 @@ mod x86_64;
 
 pub use self::available::Available;
 pub use self::batch::Batch;
-use crate::routine::Routine;
-
-/// What a routine did with the bytes it was given.
-#[derive(Clone, Copy)]
-pub(crate) struct Moved {
-    /// The routine that really ran.
-    pub(crate) routine: Routine,
-    /// Bytes that went around the cache; the others went through it.
-    pub(crate) streamed: usize,
-}
-
-impl Moved {
-    /// Everything went through the cache.
-    pub(crate) const fn cached(routine: Routine) -> Self {
-        Self { routine, streamed: 0 }
-    }
-}
 
 #[cfg(all(target_arch = "x86_64", not(miri)))]
-pub(crate) use self::x86_64::{fence, has_ladder, ladder, native_cpuid, native_xcr0, run};
+pub(crate) use self::x86_64::{Move, fence, moves, native_cpuid, native_xcr0};
 
 #[cfg(not(all(target_arch = "x86_64", not(miri))))]
-pub(crate) use self::portable::{fence, has_ladder, ladder, native_cpuid, native_xcr0, run};
+pub(crate) use self::portable::{Move, fence, moves, native_cpuid, native_xcr0};

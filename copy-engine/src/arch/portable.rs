@@ -7,7 +7,6 @@
 
 use core::mem::MaybeUninit;
 
-use super::Moved;
 use crate::routine::Routine;
 use crate::topology::Leaf;
 
@@ -38,39 +37,37 @@ pub(crate) unsafe fn copy(dst: *mut u8, src: *const u8, len: usize) {
     }
 }
 
-/// Runs `routine`, if it exists behind this door; the portable loop stands in for every other.
+/// A routine: destination, source, length; returns how many bytes went around the cache.
 ///
 /// # Safety
 ///
 /// As [`copy`].
-pub(crate) unsafe fn run(routine: Routine, dst: *mut u8, src: *const u8, len: usize, _fenced: bool) -> Moved {
+pub(crate) type Move = unsafe extern "C" fn(*mut u8, *const u8, usize) -> usize;
+
+/// The function behind `routine`, twice, as nothing is fenced; the portable loop stands in for what does not exist here.
+pub(crate) const fn moves(routine: Routine) -> [Move; 2] {
     match routine {
-        Routine::Memcpy => {
-            // SAFETY: the contract is the same.
-            unsafe { core::ptr::copy_nonoverlapping(src, dst, len) };
-            Moved::cached(Routine::Memcpy)
-        }
-        _ => {
-            // SAFETY: the contract is the same.
-            unsafe { copy(dst, src, len) };
-            Moved::cached(Routine::Portable)
-        }
+        Routine::Memcpy => [memcpy, memcpy],
+        _ => [word_by_word, word_by_word],
     }
 }
 
-/// No routine here begins with a ladder.
-pub(crate) const fn has_ladder(_routine: Routine, _len: usize) -> bool {
-    false
-}
-
-/// Never called, as [`has_ladder`] says no; correct all the same.
-///
 /// # Safety
 ///
 /// As [`copy`].
-pub(crate) unsafe fn ladder(_routine: Routine, dst: *mut u8, src: *const u8, len: usize) {
+unsafe extern "C" fn word_by_word(dst: *mut u8, src: *const u8, len: usize) -> usize {
     // SAFETY: the contract is the same.
     unsafe { copy(dst, src, len) };
+    0
+}
+
+/// # Safety
+///
+/// As [`copy`].
+unsafe extern "C" fn memcpy(dst: *mut u8, src: *const u8, len: usize) -> usize {
+    // SAFETY: the contract is the same.
+    unsafe { core::ptr::copy_nonoverlapping(src, dst, len) };
+    0
 }
 
 /// Nothing was streamed, so nothing is waited for.

@@ -17,6 +17,6 @@ impl Engine {
     #[inline]
     pub unsafe fn copy_raw(&self, dst: *mut u8, src: *const u8, len: usize, next: NextUse) -> Receipt {
         // SAFETY: the contract is the same.
-        unsafe { self.pick(len, dst.addr(), next).copy_raw(dst, src, len) }
+        unsafe { self.pick(len, dst.addr(), src.addr(), next).copy_raw(dst, src, len) }
     }
 }

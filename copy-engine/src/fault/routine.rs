@@ -8,14 +8,17 @@
 //! One file and one block of assembly for all: the entries of the table have to follow each other.
 
 use core::arch::{asm, global_asm};
-use core::sync::atomic::{AtomicBool, Ordering};
+use core::sync::atomic::{AtomicU8, Ordering};
 
 use super::session::FaultRoutine;
+use crate::engine::Selection;
 use crate::features::Features;
 use crate::policy::PAGE;
+use crate::routine::Routine;
+use crate::topology::Vendor;
 
-/// No instruction of the routines touches a byte this far past RSI or RDI, or further.
-pub(super) const REACH: usize = 128;
+/// No instruction of the routines touches a byte this far from RSI or RDI, or further, to either side.
+pub(super) const REACH: usize = 1024;
 
 /// What a routine leaves behind when it faults. The assembly knows the offsets.
 #[derive(Debug, Default)]
@@ -161,7 +164,8 @@ global_asm!(
     "mov rax, rdx",
     "ret",
     end!("tail"),
-    // Vectors of 16 bytes, which every x86-64 has; then quads; then bytes.
+    // Vectors of 16 bytes, which every x86-64 has. Less than a line, alone or at the end: pairs of moves that overlap, all
+    // loaded before anything is stored, so that a fault of either side leaves the registers as they were.
     begin!("vector"),
     "mov rax, rcx",
     concat!(symbol!("vector_rest"), ":"),
@@ -183,24 +187,58 @@ global_asm!(
     "cmp rdx, 64",
     "jae 22b",
     "23:",
-    "cmp rdx, 8",
+    "cmp edx, 32",
     "jb 24f",
-    may_fault!("mov r8, qword ptr [rsi]" => "44f"),
-    may_fault!("mov qword ptr [rdi], r8" => "44f"),
-    "add rsi, 8",
-    "add rdi, 8",
-    "sub rdx, 8",
-    "jmp 23b",
+    may_fault!("movups xmm0, xmmword ptr [rsi]" => "44f"),
+    may_fault!("movups xmm1, xmmword ptr [rsi + 16]" => "44f"),
+    may_fault!("movups xmm2, xmmword ptr [rsi + rdx - 32]" => "44f"),
+    may_fault!("movups xmm3, xmmword ptr [rsi + rdx - 16]" => "44f"),
+    may_fault!("movups xmmword ptr [rdi], xmm0" => "44f"),
+    may_fault!("movups xmmword ptr [rdi + 16], xmm1" => "44f"),
+    may_fault!("movups xmmword ptr [rdi + rdx - 32], xmm2" => "44f"),
+    may_fault!("movups xmmword ptr [rdi + rdx - 16], xmm3" => "44f"),
+    "xor eax, eax",
+    "ret",
     "24:",
-    "test rdx, rdx",
-    "jz 25f",
-    may_fault!("mov r8b, byte ptr [rsi]" => "44f"),
-    may_fault!("mov byte ptr [rdi], r8b" => "44f"),
-    "inc rsi",
-    "inc rdi",
-    "dec rdx",
-    "jmp 24b",
+    "cmp edx, 16",
+    "jb 25f",
+    may_fault!("movups xmm0, xmmword ptr [rsi]" => "44f"),
+    may_fault!("movups xmm1, xmmword ptr [rsi + rdx - 16]" => "44f"),
+    may_fault!("movups xmmword ptr [rdi], xmm0" => "44f"),
+    may_fault!("movups xmmword ptr [rdi + rdx - 16], xmm1" => "44f"),
+    "xor eax, eax",
+    "ret",
     "25:",
+    "cmp edx, 8",
+    "jb 26f",
+    may_fault!("mov r8, qword ptr [rsi]" => "44f"),
+    may_fault!("mov r9, qword ptr [rsi + rdx - 8]" => "44f"),
+    may_fault!("mov qword ptr [rdi], r8" => "44f"),
+    may_fault!("mov qword ptr [rdi + rdx - 8], r9" => "44f"),
+    "xor eax, eax",
+    "ret",
+    "26:",
+    "cmp edx, 4",
+    "jb 27f",
+    may_fault!("mov r8d, dword ptr [rsi]" => "44f"),
+    may_fault!("mov r9d, dword ptr [rsi + rdx - 4]" => "44f"),
+    may_fault!("mov dword ptr [rdi], r8d" => "44f"),
+    may_fault!("mov dword ptr [rdi + rdx - 4], r9d" => "44f"),
+    "xor eax, eax",
+    "ret",
+    "27:",
+    "cmp edx, 1",
+    "jb 29f",
+    may_fault!("movzx r8d, byte ptr [rsi]" => "44f"),
+    "je 28f",
+    may_fault!("movzx r9d, word ptr [rsi + rdx - 2]" => "44f"),
+    may_fault!("mov byte ptr [rdi], r8b" => "44f"),
+    may_fault!("mov word ptr [rdi + rdx - 2], r9w" => "44f"),
+    "xor eax, eax",
+    "ret",
+    "28:",
+    may_fault!("mov byte ptr [rdi], r8b" => "44f"),
+    "29:",
     "xor eax, eax",
     "ret",
     "44:",
@@ -208,6 +246,112 @@ global_asm!(
     "mov qword ptr [rax + 16], rdx",
     concat!("jmp ", symbol!("tail")),
     end!("vector"),
+    // Vectors of 64 bytes, in the registers that leave nothing behind. Overlapping ones up to eight; then the destination
+    // is aligned, blocks of four as long as more than four are left, and the last four end with the range. From 32 KiB on
+    // the string instruction, which fetches no line that it overwrites whole and counts for itself, unless the destination
+    // lies 1 to 63 bytes past the source modulo 4096, where the microcode of some processors collapses.
+    begin!("vector_avx512"),
+    "mov rax, rcx",
+    "cmp rdx, 64",
+    concat!("jb ", symbol!("vector_rest")),
+    "cmp rdx, 128",
+    "ja 22f",
+    may_fault!("vmovups zmm16, zmmword ptr [rsi]" => "44f"),
+    may_fault!("vmovups zmm17, zmmword ptr [rsi + rdx - 64]" => "44f"),
+    may_fault!("vmovups zmmword ptr [rdi], zmm16" => "44f"),
+    may_fault!("vmovups zmmword ptr [rdi + rdx - 64], zmm17" => "44f"),
+    "xor eax, eax",
+    "ret",
+    "22:",
+    "cmp rdx, 256",
+    "ja 23f",
+    may_fault!("vmovups zmm16, zmmword ptr [rsi]" => "44f"),
+    may_fault!("vmovups zmm17, zmmword ptr [rsi + 64]" => "44f"),
+    may_fault!("vmovups zmm18, zmmword ptr [rsi + rdx - 128]" => "44f"),
+    may_fault!("vmovups zmm19, zmmword ptr [rsi + rdx - 64]" => "44f"),
+    may_fault!("vmovups zmmword ptr [rdi], zmm16" => "44f"),
+    may_fault!("vmovups zmmword ptr [rdi + 64], zmm17" => "44f"),
+    may_fault!("vmovups zmmword ptr [rdi + rdx - 128], zmm18" => "44f"),
+    may_fault!("vmovups zmmword ptr [rdi + rdx - 64], zmm19" => "44f"),
+    "xor eax, eax",
+    "ret",
+    "23:",
+    "cmp rdx, 512",
+    "ja 24f",
+    may_fault!("vmovups zmm16, zmmword ptr [rsi]" => "44f"),
+    may_fault!("vmovups zmm17, zmmword ptr [rsi + 64]" => "44f"),
+    may_fault!("vmovups zmm18, zmmword ptr [rsi + 128]" => "44f"),
+    may_fault!("vmovups zmm19, zmmword ptr [rsi + 192]" => "44f"),
+    may_fault!("vmovups zmm20, zmmword ptr [rsi + rdx - 256]" => "44f"),
+    may_fault!("vmovups zmm21, zmmword ptr [rsi + rdx - 192]" => "44f"),
+    may_fault!("vmovups zmm22, zmmword ptr [rsi + rdx - 128]" => "44f"),
+    may_fault!("vmovups zmm23, zmmword ptr [rsi + rdx - 64]" => "44f"),
+    may_fault!("vmovups zmmword ptr [rdi], zmm16" => "44f"),
+    may_fault!("vmovups zmmword ptr [rdi + 64], zmm17" => "44f"),
+    may_fault!("vmovups zmmword ptr [rdi + 128], zmm18" => "44f"),
+    may_fault!("vmovups zmmword ptr [rdi + 192], zmm19" => "44f"),
+    may_fault!("vmovups zmmword ptr [rdi + rdx - 256], zmm20" => "44f"),
+    may_fault!("vmovups zmmword ptr [rdi + rdx - 192], zmm21" => "44f"),
+    may_fault!("vmovups zmmword ptr [rdi + rdx - 128], zmm22" => "44f"),
+    may_fault!("vmovups zmmword ptr [rdi + rdx - 64], zmm23" => "44f"),
+    "xor eax, eax",
+    "ret",
+    "24:",
+    "cmp rdx, 32768",
+    "jb 25f",
+    "mov r8, rdi",
+    "sub r8, rsi",
+    "and r8d, 4095",
+    "dec r8d",
+    "cmp r8d, 63",
+    "jae 27f",
+    "25:",
+    may_fault!("vmovups zmm16, zmmword ptr [rsi]" => "44f"),
+    may_fault!("vmovups zmmword ptr [rdi], zmm16" => "44f"),
+    "mov r8, rdi",
+    "or r8, 63",
+    "inc r8",
+    "sub r8, rdi",
+    "add rsi, r8",
+    "add rdi, r8",
+    "sub rdx, r8",
+    ".balign 16",
+    "26:",
+    may_fault!("vmovups zmm16, zmmword ptr [rsi]" => "44f"),
+    may_fault!("vmovups zmm17, zmmword ptr [rsi + 64]" => "44f"),
+    may_fault!("vmovups zmm18, zmmword ptr [rsi + 128]" => "44f"),
+    may_fault!("vmovups zmm19, zmmword ptr [rsi + 192]" => "44f"),
+    may_fault!("vmovups zmmword ptr [rdi], zmm16" => "44f"),
+    may_fault!("vmovups zmmword ptr [rdi + 64], zmm17" => "44f"),
+    may_fault!("vmovups zmmword ptr [rdi + 128], zmm18" => "44f"),
+    may_fault!("vmovups zmmword ptr [rdi + 192], zmm19" => "44f"),
+    "add rsi, 256",
+    "add rdi, 256",
+    "sub rdx, 256",
+    "cmp rdx, 256",
+    "ja 26b",
+    may_fault!("vmovups zmm16, zmmword ptr [rsi + rdx - 256]" => "44f"),
+    may_fault!("vmovups zmm17, zmmword ptr [rsi + rdx - 192]" => "44f"),
+    may_fault!("vmovups zmm18, zmmword ptr [rsi + rdx - 128]" => "44f"),
+    may_fault!("vmovups zmm19, zmmword ptr [rsi + rdx - 64]" => "44f"),
+    may_fault!("vmovups zmmword ptr [rdi + rdx - 256], zmm16" => "44f"),
+    may_fault!("vmovups zmmword ptr [rdi + rdx - 192], zmm17" => "44f"),
+    may_fault!("vmovups zmmword ptr [rdi + rdx - 128], zmm18" => "44f"),
+    may_fault!("vmovups zmmword ptr [rdi + rdx - 64], zmm19" => "44f"),
+    "xor eax, eax",
+    "ret",
+    "27:",
+    "mov rcx, rdx",
+    may_fault!("rep movsb" => "43f"),
+    "xor eax, eax",
+    "ret",
+    "43:",
+    "mov rdx, rcx",
+    "44:",
+    "mov qword ptr [rax + 8], rdx",
+    "mov qword ptr [rax + 16], rdx",
+    concat!("jmp ", symbol!("tail")),
+    end!("vector_avx512"),
     // Vectors of 32 bytes as long as there are four, then as above.
     begin!("vector_avx2"),
     "mov rax, rcx",
@@ -569,6 +713,8 @@ unsafe extern "sysv64" {
     fn vector(dst: *mut u8, src: *const u8, len: usize, outcome: *mut Outcome) -> usize;
     #[link_name = symbol!("vector_avx2")]
     fn vector_avx2(dst: *mut u8, src: *const u8, len: usize, outcome: *mut Outcome) -> usize;
+    #[link_name = symbol!("vector_avx512")]
+    fn vector_avx512(dst: *mut u8, src: *const u8, len: usize, outcome: *mut Outcome) -> usize;
     #[link_name = symbol!("movsb")]
     fn movsb(dst: *mut u8, src: *const u8, len: usize, outcome: *mut Outcome) -> usize;
     #[link_name = symbol!("nocache")]
@@ -583,12 +729,17 @@ unsafe extern "sysv64" {
     fn clear_range(dst: *mut u8, len: usize) -> usize;
 }
 
-/// Whether the processor has AVX2. Asking it takes long inside a virtual machine, so it is asked once.
-static WIDE: AtomicBool = AtomicBool::new(false);
+/// The widest vectors that copy here. Asking the processor takes long inside a virtual machine, so it is asked once.
+static WIDTH: AtomicU8 = AtomicU8::new(16);
 
-/// Asks the processor what it has.
+/// Asks the processor what it has; what it does not pay for is chosen as the engine does.
 pub(super) fn detect() {
-    WIDE.store(Features::native().contains(Features::AVX2), Ordering::Relaxed);
+    let width = match Selection::for_processor(Features::native(), Vendor::Other).cached {
+        Routine::Avx512 => 64,
+        Routine::Avx2 => 32,
+        _ => 16,
+    };
+    WIDTH.store(width, Ordering::Relaxed);
 }
 
 /// Copies by `routine`, and returns how many bytes are left.
@@ -598,15 +749,18 @@ pub(super) fn detect() {
 /// - This thread survives a fault: the handler of this crate is the one that the kernel calls.
 /// - What can be read of `src` and written of `dst`, up to `len` bytes each, may be read and written by this call.
 pub(super) unsafe fn run(
-    routine: FaultRoutine,
     dst: *mut u8,
     src: *const u8,
     len: usize,
     outcome: &mut Outcome,
+    routine: FaultRoutine,
 ) -> usize {
     let copy: Copy = match routine {
-        FaultRoutine::Vector if WIDE.load(Ordering::Relaxed) => vector_avx2,
-        FaultRoutine::Vector => vector,
+        FaultRoutine::Vector => match WIDTH.load(Ordering::Relaxed) {
+            64 => vector_avx512,
+            32 => vector_avx2,
+            _ => vector,
+        },
         FaultRoutine::RepMovsb => movsb,
         FaultRoutine::Nocache => nocache,
         FaultRoutine::NocachePage if len == PAGE => page,
@@ -671,8 +825,9 @@ mod tests {
     /// then had two fixups for one instruction.
     #[test]
     fn mistake_3_no_instruction_has_two_fixups_and_none_leaves_the_code() {
-        // The two vector, the string, generic, page, old, new routines, the tail and the clearing loop, by hand.
-        let expected = (8 + 4) + 8 + 1 + (2 + 16 + 4) + 16 + (2 + 16 + 4) + (16 + 8 + 6 + 2) + 2 + 1;
+        // The three vector, the string, generic, page, old, new routines, the tail and the clearing loop, by hand.
+        let vectors = (8 + 8 + 4 + 4 + 4 + 5) + 8 + (4 + 8 + 16 + 2 + 8 + 8 + 1);
+        let expected = vectors + 1 + (2 + 16 + 4) + 16 + (2 + 16 + 4) + (16 + 8 + 6 + 2) + 2 + 1;
         assert_eq!(table().len(), expected);
         let instructions: HashSet<_> = table().iter().map(Entry::instruction).collect();
         assert_eq!(instructions.len(), table().len());

@@ -41,7 +41,8 @@ pub enum Rest {
 )]
 #[strum(serialize_all = "kebab-case")]
 pub enum FaultRoutine {
-    /// Vectors of 16 bytes through the cache.
+    /// Vectors through the cache, the widest that the processor has and does not pay for; long copies by `rep movsb` where
+    /// the processor says that it is fast.
     #[default]
     Vector,
     /// `rep movsb`, which counts for itself.
@@ -167,14 +168,14 @@ impl Session {
     /// # Panics
     ///
     /// If the lengths differ.
-    #[inline]
+    #[inline(always)]
     pub fn read(&self, dst: &mut [u8], src: Untrusted<'_>, rest: Rest) -> Account {
         assert_same_length(dst.len(), src.len());
         let start = dst.as_mut_ptr();
         // SAFETY: `dst` is borrowed exclusively and any bytes suit it; the source's constructor promised the rest.
         let account = unsafe { self.run(Trust::Destination, start, src.as_ptr(), src.len(), rest) };
-        if rest == Rest::Zero && account.left > 0 {
-            dst[account.copied()..].fill(0);
+        if account.left > 0 && rest == Rest::Zero {
+            zero(&mut dst[account.copied()..]);
         }
         account
     }
@@ -206,7 +207,7 @@ impl Session {
     /// # Panics
     ///
     /// If the lengths differ.
-    #[inline]
+    #[inline(always)]
     pub fn write(&self, mut dst: UntrustedMut<'_>, src: &[u8], rest: Rest) -> Account {
         assert_same_length(dst.len(), src.len());
         let start = dst.as_mut_ptr();
@@ -230,7 +231,8 @@ impl Session {
     /// # Safety
     ///
     /// The side that is trusted is valid for its access of `len` bytes; what can be reached of the other may be touched.
-    #[inline]
+    // Inlined, the account of a copy without a fault is made of what its caller looks at.
+    #[inline(always)]
     unsafe fn run(&self, trust: Trust, dst: *mut u8, src: *const u8, len: usize, rest: Rest) -> Account {
         if let Err(unready) = self.ready {
             // SAFETY: the contract is the same.
@@ -239,24 +241,17 @@ impl Session {
         let mut outcome =
             handler::Outcome { retry: u64::from(rest != Rest::Inatomic), ..handler::Outcome::default() };
         // SAFETY: the session is ready, so the handler was in force on this thread; the ranges are the contract.
-        let left = unsafe { handler::run(self.routine, dst, src, len, &mut outcome) };
-        let whole = Account {
-            asked: len,
-            left: 0,
-            coarse: 0,
-            counter: 0,
-            fault: None,
-            way: Way::Handler(self.routine),
-        };
+        let left = unsafe { handler::run(dst, src, len, &mut outcome, self.routine) };
+        let way = Way::Handler(self.routine);
         if left == 0 {
-            return whole;
+            return Account { asked: len, left: 0, coarse: 0, counter: 0, fault: None, way };
         }
         if rest == Rest::Zero && !trust.destination() {
             // SAFETY: as above; the rest lies inside the destination.
             unsafe { handler::clear(dst.wrapping_add(len - left), left) };
         }
         let handler::Outcome { coarse, counter, .. } = outcome;
-        Account { left, coarse, counter, fault: Some(fault(&outcome)), ..whole }
+        Account { asked: len, left, coarse, counter, fault: Some(fault(&outcome)), way }
     }
 }
 
@@ -267,6 +262,11 @@ fn fault(outcome: &handler::Outcome) -> Fault {
         cause: Cause::from_signal((outcome.cause >> 32) as i32, outcome.cause as u32 as i32),
         address: Some(outcome.address).filter(|&address| address != 0),
     }
+}
+
+#[cold]
+fn zero(rest: &mut [u8]) {
+    rest.fill(0);
 }
 
 /// Which side of a copy is known to be there.

@@ -29,7 +29,7 @@ pub(super) fn readiness() -> Result<(), Unready> {
 /// # Safety
 ///
 /// Nothing is touched.
-pub(super) unsafe fn run(_: FaultRoutine, _: *mut u8, _: *const u8, len: usize, _: &mut Outcome) -> usize {
+pub(super) unsafe fn run(_: *mut u8, _: *const u8, len: usize, _: &mut Outcome, _: FaultRoutine) -> usize {
     len
 }
 

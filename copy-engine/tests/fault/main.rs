@@ -232,7 +232,8 @@ fn the_count_is_exact_wherever_either_side_ends() {
             11
         };
         let (mut from, mut to) = (Edge::new(), Edge::new());
-        for size in (0..=160).step_by(step).chain([PAGE - 1, PAGE, PAGE + 1]) {
+        let larger = [255, 256, 257, 511, 512, 513, 600, 1100, PAGE - 1, PAGE, PAGE + 1];
+        for size in (0..=160).step_by(step).chain(larger) {
             let near = |size: usize| (size % step..=size.min(140)).step_by(step).chain([0, size]);
             for reachable in near(size) {
                 let bytes = from.bytes(reachable);
@@ -255,6 +256,34 @@ fn the_count_is_exact_wherever_either_side_ends() {
                     assert!(to.bytes(writable) == src[..writable]);
                     assert_eq!(to.memory.bytes_mut()[Edge::READABLE - writable - 1], CANARY);
                 }
+            }
+        }
+    }
+}
+
+/// Copies so long that the string instruction takes them, where the processor has a fast one; and those whose destination
+/// lies just past the source modulo 4096, which it does not get.
+#[test]
+fn long_copies_end_exactly_where_memory_does() {
+    const LEN: usize = 16 * PAGE;
+    for way in exact_ways() {
+        let mut memory = Guarded::new(LEN);
+        let bytes = source(LEN);
+        memory.bytes_mut().copy_from_slice(&bytes);
+        memory.protect(12 * PAGE..13 * PAGE, ProtFlags::PROT_NONE);
+        for skip in [0, 1, 63, 64, 1000] {
+            for past in [0, 1, 33, 63, 64, 2000] {
+                let mut room = vec![CANARY; LEN + 3 * PAGE];
+                let aligned = room.as_ptr().align_offset(PAGE);
+                let dst = &mut room[aligned + (skip + past) % PAGE..][..LEN - skip];
+                let start = memory.address().wrapping_add(skip);
+                // SAFETY: nobody writes to the guarded memory meanwhile, and no reference leads there.
+                let src = unsafe { Untrusted::new(start, LEN - skip) }.unwrap();
+                let account = way.read(dst, src, Rest::Leave);
+                let reachable = 12 * PAGE - skip;
+                assert_eq!(account.copied(), reachable, "{skip} {past} {account:?}");
+                assert!(dst[..reachable] == bytes[skip..12 * PAGE]);
+                assert!(dst[reachable..].iter().all(|&byte| byte == CANARY));
             }
         }
     }

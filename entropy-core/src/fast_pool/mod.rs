@@ -9,6 +9,7 @@
 //! | `state` | the words, the count and the gate: one CPU, no sharing |
 //! | `handed` | what leaves the fast pool, and the credit for it |
 //! | `per_cpu` | the same state under "interrupts off", for an interrupt and a mixer at the same time |
+//! | `timer_event` | what keys, mice and disks add to the same words, and what that is worth |
 //! | `machine` | CPUs, ticks, idleness and hotplug by hand: when each way gets to mix |
 //!
 //! Clock, tick and CPU are handed in everywhere: nothing in here knows the time.
@@ -17,8 +18,10 @@ mod handed;
 mod machine;
 mod per_cpu;
 mod state;
+mod timer_event;
 
 pub use handed::{Destination, Handed, credit_bits};
 pub use machine::{LastCpu, Machine, Reply, Way};
 pub use per_cpu::{CpuFastPool, Inside, WrongCpu};
 pub use state::{Arrival, FastPool, Gate, Interrupt, MIX_INFLIGHT};
+pub use timer_event::{TimerEvent, TimerSource};

@@ -4,6 +4,8 @@
 //! of the lab measures it, launches and all; `met` says that the worse end of the interval reaches the target.
 
 mod copy;
+mod copy_peers;
+mod copy_regret;
 mod marker;
 mod route_cache;
 mod route_map;
@@ -87,8 +89,10 @@ fn measure(comparison: &dyn Comparison, targets: &[&Sweep], arguments: &Argument
     let cpus = options.cpus.len();
     let measured = run(comparison, &options)?;
     let rows = targets.iter().enumerate().map(|(number, target)| {
-        let paired =
-            |part: &Part| pairs::paired(comparison, &measured, cpus, &part.case, part.ours, part.peer);
+        let paired = |part: &Part| match part.peer {
+            copy_regret::BEST => copy_regret::paired(&measured, cpus, &part.case),
+            peer => pairs::paired(comparison, &measured, cpus, &part.case, part.ours, peer),
+        };
         Row::new(target, paired, arguments.quick, &mut Rng::derive(arguments.seed, &[number as u64]))
     });
     Ok(rows.collect())
@@ -103,7 +107,15 @@ fn run(comparison: &dyn Comparison, options: &Options) -> Result<Measured> {
             eprint!("\r{}: launch {done} of {launches} ", comparison.name());
         }
     };
-    let measured = runtime.block_on(run::run(comparison, 0, options, None, stop, &mut progress))?;
+    let measured = runtime.block_on(run::run_as(
+        &copy::launcher(comparison)?,
+        comparison,
+        0,
+        options,
+        None,
+        stop,
+        &mut progress,
+    ))?;
     if seen {
         eprintln!();
     }

@@ -10,7 +10,7 @@ use probe_cli::stats::verdict::MAX_DROP_RATE;
 use probe_cli::stats::{bootstrap, fdr, ratio};
 use serde::Serialize;
 
-use super::target::{Aim, Part, Sweep};
+use super::target::{Aim, Judge, Part, Sweep};
 
 /// Rows may hold one false discovery in twenty.
 const FALSE_DISCOVERIES: f64 = 0.05;
@@ -28,7 +28,7 @@ pub(crate) struct Row {
     p: Option<f64>,
     /// The same, corrected for the number of rows (Benjamini and Hochberg).
     q: Option<f64>,
-    /// The part farthest from its aim, as the row's own fields.
+    /// The part that decides, as the row's own fields: the one farthest from its aim, or the one in the middle.
     #[serde(flatten)]
     worst: Measurement,
     /// All parts, where there is more than one.
@@ -73,13 +73,19 @@ impl Row {
     ) -> Self {
         let mut parts: Vec<Measurement> =
             target.parts.iter().map(|part| Measurement::new(part, paired(part), rng)).collect();
-        let worst = parts.iter().min_by(|a, b| a.margin.total_cmp(&b.margin)).cloned();
-        let worst = worst.expect("every target has a part");
+        let mut by_margin: Vec<&Measurement> = parts.iter().collect();
+        by_margin.sort_by(|a, b| a.margin.total_cmp(&b.margin));
+        let (place, deciding) = match target.judged_by {
+            Judge::Worst => ("the worst", 0),
+            // Of an even number the worse of the two in the middle.
+            Judge::Median => ("the median", (by_margin.len() - 1) / 2),
+        };
+        let worst = (*by_margin.get(deciding).expect("every target has a part")).clone();
         let mut note = (target.note)();
         if parts.len() == 1 {
             parts.clear();
         } else {
-            note.push_str(&format!("; {} cases, shown is the worst, {}", parts.len(), worst.case));
+            note.push_str(&format!("; {} cases, shown is {place}, {}", parts.len(), worst.case));
         }
         if let Some(missing) = &worst.missing {
             note.push_str(&format!("; {missing}"));
@@ -88,7 +94,8 @@ impl Row {
             note.push_str("; quick: a look, not a verdict");
         }
         // A row is a discovery only if every part is: the largest p-value stands for all.
-        let every = if parts.is_empty() { std::slice::from_ref(&worst) } else { &parts };
+        let one = parts.is_empty() || target.judged_by == Judge::Median;
+        let every = if one { std::slice::from_ref(&worst) } else { &parts };
         let p = every.iter().map(|part| part.p).try_fold(0.0, |most: f64, p| Some(most.max(p?)));
         Self {
             id: target.id,

@@ -5,12 +5,22 @@ use probe_cli::experiment::pool_mix::PoolMix;
 use probe_cli::experiment::route_flush::RouteFlush;
 
 use super::copy::{self, CopySpeed};
+use super::copy_regret::{self, CopyRegret};
 use super::marker::MarkerCost;
 use super::route_cache::{self, RouteCache};
 
 /// What can be measured here.
-pub(crate) const COMPARISONS: &[&dyn Comparison] =
-    &[&PoolMix, &CopySpeed, &RouteFlush::OF_TWO_CPUS, &RouteCache, &MarkerCost];
+pub(crate) const COMPARISONS: &[&dyn Comparison] = &[
+    &PoolMix,
+    &CopySpeed::EACH[0],
+    &CopySpeed::EACH[1],
+    &CopySpeed::EACH[2],
+    &CopySpeed::EACH[3],
+    &CopyRegret,
+    &RouteFlush::OF_TWO_CPUS,
+    &RouteCache,
+    &MarkerCost,
+];
 
 /// A ratio to reach.
 #[derive(Clone, Copy, Debug)]
@@ -44,7 +54,16 @@ pub(crate) struct Target {
     pub(crate) note: fn() -> String,
 }
 
-/// A row to come. It is met if all its parts are.
+/// Which part of a row decides.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Judge {
+    /// The worst, so that all have to hold.
+    Worst,
+    /// The one in the middle.
+    Median,
+}
+
+/// A row to come. It is met if the part that decides is.
 #[derive(Debug)]
 pub(crate) struct Sweep {
     /// As the target is known by.
@@ -55,6 +74,8 @@ pub(crate) struct Sweep {
     pub(crate) comparison: &'static str,
     /// What has to hold, case by case.
     pub(crate) parts: Vec<Part>,
+    /// Which of them decides.
+    pub(crate) judged_by: Judge,
     /// What else a reader has to know, found out when the row is made.
     pub(crate) note: fn() -> String,
 }
@@ -75,13 +96,20 @@ pub(crate) struct Part {
 impl From<&Target> for Sweep {
     fn from(target: &Target) -> Self {
         let &Target { id, work, comparison, case, ours, peer, aim, note } = target;
-        Self { id, work, comparison, parts: vec![Part { case: case.to_owned(), ours, peer, aim }], note }
+        Self {
+            id,
+            work,
+            comparison,
+            parts: vec![Part { case: case.to_owned(), ours, peer, aim }],
+            judged_by: Judge::Worst,
+            note,
+        }
     }
 }
 
 /// Every target.
 pub(crate) fn all() -> Vec<Sweep> {
-    TARGETS.iter().map(Sweep::from).chain(copy::sweeps()).collect()
+    TARGETS.iter().map(Sweep::from).chain(copy::sweeps()).chain(copy_regret::sweeps()).collect()
 }
 
 impl Sweep {

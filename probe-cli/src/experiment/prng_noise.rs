@@ -1,7 +1,11 @@
 //! What does noise from the clock cost a fast generator, and when is it read? (Linux, August 2020.)
 //!
 //! The mail's own figures are connections that a kernel of 2020 accepts, which no machine of today has. Here is the draw:
-//! the generator that was replaced, the one that replaced it, and that one with every gate of the thread.
+//! the generator that was replaced, the one that replaced it, and that one with every gate of the thread. Beside it
+//! stand connections of this machine with draws in them, and packets past a rule that draws.
+
+mod accept;
+mod packet;
 
 use std::collections::BTreeMap;
 use std::hint::black_box;
@@ -9,6 +13,8 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 
 use entropy_core::history::{Gate, GateUser, Lfsr113, NoiseGate, Noisy, Siprand};
 
+use self::accept::Accepting;
+use self::packet::{Passing, Rule};
 use super::cycles::Cycles;
 use super::question::{Candidate, Load, Question};
 use super::{Case, Comparison, Experiment, VariantInfo, Workload};
@@ -37,6 +43,17 @@ const PROOF_DRAWS: u64 = 10 * PERIOD;
 
 const HOT: &str = "draw";
 const COLD: &str = "draw-cold";
+const ACCEPT: &str = "accept";
+const PACKET: &str = "packet";
+
+/// Generators whose draws stand beside a connection: those that the mail compares, and what came of it.
+const BESIDE_A_CONNECTION: [Generator; 5] = [
+    Generator::Siprand(Gate::None),
+    Generator::Lfsr113,
+    Generator::Siprand(Gate::EveryDraw),
+    Generator::Siprand(Gate::CountUp),
+    Generator::Siprand(Gate::Upstream),
+];
 
 /// A generator of the kernel, with its noise.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -89,7 +106,7 @@ impl Experiment for PrngNoise {
     }
 
     fn live(&self, _tasks: usize) -> Vec<Question> {
-        vec![Question {
+        let prandom = Question {
             target: "random:prandom",
             question: "what a draw from the kernel's LFSR113 costs today, called from a program: the call itself and \
                        the preemption guard of the generator are in it; each sample is the mean of a loop, the time \
@@ -97,7 +114,23 @@ impl Experiment for PrngNoise {
             load: Load::InKernel { bytes: None },
             tasks: 1,
             candidates: &[Candidate::Called("bpf_get_prandom_u32")],
-        }]
+        };
+        let accept = Question {
+            target: "syscall:accept4",
+            question: "what accepting a connection that is there costs, one that the same task has asked for over the \
+                       loopback device; asking, answering and closing are not in it",
+            load: Load::Accept,
+            tasks: 1,
+            candidates: &[Candidate::SyscallEvents("accept4"), Candidate::RawSyscall("accept4")],
+        };
+        let draws = Question {
+            target: "random:get-random-u32",
+            question: "what the draws of today's network stack cost, and how many there are, during such connections",
+            load: Load::Connect,
+            tasks: 1,
+            candidates: &[Candidate::Function("get_random_u32")],
+        };
+        vec![prandom, accept, draws]
     }
 }
 
@@ -107,22 +140,37 @@ impl Comparison for PrngNoise {
     }
 
     fn cases(&self, _cpus: usize) -> Vec<Case> {
-        let case = |name: &str, title: &str| Case {
+        let case = |name: &str, title: String, operation, variants| Case {
             name: name.to_owned(),
-            title: title.to_owned(),
+            title,
             tasks: 1,
-            operation: "draw",
-            variants: Generator::all().map(variant).collect(),
+            operation,
+            variants,
         };
+        let all = || Generator::all().map(variant).collect();
+        let connections = format!(
+            "a connection over the loopback device, both ends on one core, with {} draws",
+            accept::DRAWS_EACH
+        );
         vec![
-            case(HOT, "draws one after the other, state in the cache"),
-            case(COLD, "one draw now and then: the state is in no cache"),
+            case(HOT, "draws one after the other, state in the cache".to_owned(), "draw", all()),
+            case(COLD, "one draw now and then: the state is in no cache".to_owned(), "draw", all()),
+            case(ACCEPT, connections, "connection", BESIDE_A_CONNECTION.map(variant).into()),
+            case(
+                PACKET,
+                "a packet over the loopback device of a network namespace, past a rule".to_owned(),
+                "packet",
+                Rule::ALL.map(rule_variant).into(),
+            ),
         ]
     }
 
-    fn work_check(&self, _case: &Case) -> Result<String, String> {
+    fn work_check(&self, case: &Case) -> Result<String, String> {
+        if case.name == PACKET {
+            return Ok(format!("{} packets are sent and received past each rule", packet::PACKETS));
+        }
         let mut readings = BTreeMap::new();
-        for generator in Generator::all() {
+        for generator in generators(case) {
             let read = match generator {
                 Generator::Lfsr113 => proven_lfsr113()?,
                 Generator::Siprand(gate) => gate.visit(Proof(gate))?,
@@ -138,11 +186,30 @@ impl Comparison for PrngNoise {
     }
 
     fn prepare(&self, case: &Case, variant: usize, seed: u64) -> Box<dyn Workload> {
-        let cold = case.name == COLD;
-        match Generator::all().nth(variant) {
-            Some(Generator::Siprand(gate)) => gate.visit(Prepare { cold, seed }),
-            _ => workload(cold, seed, |seed| Lfsr113::seeded(seed as u32)),
+        let of = match &*case.name {
+            PACKET => return Box::new(Passing::new(Rule::ALL[variant])),
+            ACCEPT => Of::Connections,
+            COLD => Of::Cold,
+            _ => Of::Hot,
+        };
+        match generators(case)[variant] {
+            Generator::Siprand(gate) => gate.visit(Prepare { of, seed }),
+            Generator::Lfsr113 => workload(of, seed, |seed| Lfsr113::seeded(seed as u32)),
         }
+    }
+}
+
+/// The generators that are the variants of a case with draws.
+fn generators(case: &Case) -> Vec<Generator> {
+    if case.name == ACCEPT { BESIDE_A_CONNECTION.into() } else { Generator::all().collect() }
+}
+
+fn rule_variant(rule: Rule) -> VariantInfo {
+    VariantInfo {
+        name: rule.name().to_owned(),
+        summary: rule.summary().to_owned(),
+        named: true,
+        unavailable: packet::refused().map(str::to_owned),
     }
 }
 
@@ -174,8 +241,19 @@ impl<G: NoiseGate<u64> + Clone + Send + Sync + 'static> Draw for Noisy<u64, G> {
     }
 }
 
+/// What is made of draws.
+#[derive(Clone, Copy, Debug)]
+enum Of {
+    /// One after the other.
+    Hot,
+    /// One of each generator.
+    Cold,
+    /// Some in each connection.
+    Connections,
+}
+
 struct Prepare {
-    cold: bool,
+    of: Of,
     seed: u64,
 }
 
@@ -183,7 +261,7 @@ impl GateUser<u64> for Prepare {
     type Output = Box<dyn Workload>;
 
     fn with<G: NoiseGate<u64> + Clone + Default + Send + Sync + 'static>(self, gate: G) -> Self::Output {
-        workload(self.cold, self.seed, |seed| Noisy::new(siprand(seed), gate.clone()))
+        workload(self.of, self.seed, |seed| Noisy::new(siprand(seed), gate.clone()))
     }
 }
 
@@ -192,9 +270,11 @@ fn siprand(seed: u64) -> Siprand<u64> {
     Siprand::reseeded([rng.next_u64(), rng.next_u64()], [0; 2])
 }
 
-fn workload<D: Draw>(cold: bool, seed: u64, generator: impl Fn(u64) -> D) -> Box<dyn Workload> {
-    if !cold {
-        return Box::new(Hot(generator(seed)));
+fn workload<D: Draw>(of: Of, seed: u64, generator: impl Fn(u64) -> D) -> Box<dyn Workload> {
+    match of {
+        Of::Hot => return Box::new(Hot(generator(seed))),
+        Of::Connections => return Box::new(Accepting::new(generator(seed))),
+        Of::Cold => {}
     }
     let mut rng = Rng::new(seed);
     let mut generators: Vec<Box<D>> = (0..GENERATORS).map(|_| Box::new(generator(rng.next_u64()))).collect();
@@ -367,8 +447,12 @@ mod tests {
 
     #[test]
     fn every_case_does_the_work_that_it_says() {
-        for case in PrngNoise.cases(2) {
-            let said = PrngNoise.work_check(&case).unwrap_or_else(|difference| panic!("{difference}"));
+        let all = PrngNoise.cases(2);
+        for case in &all {
+            PrngNoise.work_check(case).unwrap_or_else(|difference| panic!("{difference}"));
+        }
+        for case in all.iter().filter(|case| case.operation == "draw") {
+            let said = PrngNoise.work_check(case).unwrap_or_default();
             // 720 draws: every 8th, every 9th.
             for words in
                 ["720 by every-draw, buffered", "90 by count-up, ", "80 by count-down, count-down-uns"]
@@ -380,7 +464,7 @@ mod tests {
 
     #[test]
     fn the_plain_generator_is_the_baseline_and_every_gate_is_there() {
-        for case in PrngNoise.cases(1) {
+        for case in PrngNoise.cases(1).iter().filter(|case| case.operation == "draw") {
             let names: Vec<&str> = case.variants.iter().map(|variant| variant.name.as_str()).collect();
             assert_eq!(names[..3], ["plain", "lfsr113", "every-draw"]);
             assert_eq!(names.len(), Gate::ALL.len() + 1);
@@ -403,9 +487,17 @@ mod tests {
     fn every_variant_does_the_draws_it_counts() {
         for case in PrngNoise.cases(1) {
             for variant in 0..case.variants.len() {
+                if case.variants[variant].unavailable.is_some() {
+                    continue;
+                }
                 let mut workload = PrngNoise.prepare(&case, variant, 1);
                 workload.reset();
-                let expected = if case.name == COLD { GENERATORS } else { DRAWS };
+                let expected = match &*case.name {
+                    COLD => GENERATORS,
+                    ACCEPT => accept::CONNECTIONS,
+                    PACKET => packet::PACKETS,
+                    _ => DRAWS,
+                };
                 assert_eq!(workload.run(0), expected, "{}", case.variants[variant].name);
             }
         }

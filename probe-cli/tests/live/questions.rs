@@ -143,6 +143,8 @@ fn calibration() -> Outcome {
 /// The questions that one task asks and more do not.
 fn called(experiment: &&dyn Experiment) -> Vec<Question> {
     let mut questions = experiment.live(1);
-    questions.retain(|question| matches!(question.candidates, [Candidate::Called(_)]));
+    questions.retain(|question| {
+        matches!(question.candidates, [Candidate::Called(_)]) || question.load.traced() != Traced::OurCalls
+    });
     questions
 }

@@ -4,6 +4,7 @@ mod asm;
 mod copy;
 mod counts;
 mod page_door;
+mod stats;
 
 use std::process::{Command, ExitCode};
 
@@ -48,6 +49,8 @@ enum Check {
     Asm,
     /// The copies at every size and every pair of alignments
     Copy,
+    /// The generators of entropy-core through statistical tests, by dieharder
+    Stats,
 }
 
 enum Outcome {
@@ -93,6 +96,7 @@ impl Check {
             Self::Loom => process::run(&mut loom()),
             Self::Miri => process::run(&mut miri()),
             Self::Sanitize => process::run(&mut sanitize()),
+            Self::Stats => stats::run(),
         };
         match done {
             Ok(()) => Outcome::Passed,
@@ -111,6 +115,7 @@ impl Check {
             }
             Self::Counts => counts::missing(),
             Self::Asm => asm::missing(),
+            Self::Stats => stats::missing(),
             _ => None,
         }
     }

@@ -1,11 +1,12 @@
-//! The routines of x86-64: assembly where the instruction is the point, and ladders for what is small.
+//! The routines of x86-64: assembly, since the instruction is the point.
 
-mod ladder;
-mod lines;
+mod cached;
+mod ends;
 mod movnti;
+mod stream;
 mod string;
 
-use super::{Moved, portable};
+use super::portable;
 use crate::routine::Routine;
 use crate::topology::Leaf;
 use core::arch::asm;
@@ -38,75 +39,53 @@ pub(crate) fn native_xcr0() -> u64 {
     u64::from(high) << 32 | u64::from(low)
 }
 
-/// Whether `routine` begins with a ladder, so that [`ladder`] may be called in its place.
-#[inline(always)]
-pub(crate) const fn has_ladder(routine: Routine, len: usize) -> bool {
-    len <= ladder::LADDER && matches!(routine, Routine::Sse2 | Routine::Avx2 | Routine::Avx512)
-}
-
-/// Runs the ladder of `routine`: the short way for short copies.
+/// A routine: destination, source, length; returns how many bytes went around the cache.
 ///
 /// # Safety
 ///
-/// As [`run`], and [`has_ladder`] says yes.
-#[inline]
-pub(crate) unsafe fn ladder(routine: Routine, dst: *mut u8, src: *const u8, len: usize) {
+/// - `src` is valid for reads and `dst` for writes of `len` bytes, and the ranges do not overlap. Of no bytes both may be
+///   null or dangling, but for [`Routine::Memcpy`] and [`Routine::Portable`].
+/// - The processor and the operating system have what the routine needs.
+/// - If it is one that does not fence: nothing touches the destination before [`fence`].
+pub(crate) type Move = unsafe extern "sysv64" fn(*mut u8, *const u8, usize) -> usize;
+
+/// The function behind `routine`, and the one that leaves the fence to the caller.
+pub(crate) const fn moves(routine: Routine) -> [Move; 2] {
     match routine {
-        // SAFETY: the contract is the same.
-        Routine::Sse2 => unsafe { ladder::sse2(dst, src, len) },
-        // SAFETY: the contract is the same; the processor has AVX2, which both other routines with a ladder need.
-        _ => unsafe { ladder::avx2(dst, src, len) },
+        Routine::Portable => [word_by_word, word_by_word],
+        Routine::Memcpy => [memcpy, memcpy],
+        Routine::RepMovsb => [string::rep_movsb, string::rep_movsb],
+        Routine::Sse2 => [cached::sse2, cached::sse2],
+        Routine::Avx2 => [cached::avx2, cached::avx2],
+        Routine::Avx512 => [cached::avx512, cached::avx512],
+        Routine::AheadSse2 => [cached::ahead_sse2, cached::ahead_sse2],
+        Routine::AheadAvx2 => [cached::ahead_avx2, cached::ahead_avx2],
+        Routine::AheadAvx512 => [cached::ahead_avx512, cached::ahead_avx512],
+        Routine::Movnti => [movnti::generic, movnti::generic_unfenced],
+        Routine::MovntiPage => [movnti::page_or_generic, movnti::page_or_generic_unfenced],
+        Routine::StreamSse2 => [stream::stream_sse2, stream::stream_sse2_unfenced],
+        Routine::StreamAvx2 => [stream::stream_avx2, stream::stream_avx2_unfenced],
+        Routine::StreamAvx2Prefetch => [stream::stream_avx2_prefetch, stream::stream_avx2_prefetch_unfenced],
+        Routine::StreamAvx2Pages => [stream::stream_avx2_pages, stream::stream_avx2_pages_unfenced],
+        Routine::StreamAvx512 => [stream::stream_avx512, stream::stream_avx512_unfenced],
+        Routine::StreamAvx512Pages => [stream::stream_avx512_pages, stream::stream_avx512_pages_unfenced],
     }
 }
 
-/// Runs `routine`; `fenced` where the call must end with a fence if anything was streamed.
-///
 /// # Safety
 ///
-/// `src` is valid for reads and `dst` for writes of `len` bytes, the ranges do not overlap, and the processor and the
-/// operating system have the features that `routine` needs. Without `fenced`, streamed bytes are not touched before
-/// [`fence`].
-#[expect(clippy::multiple_unsafe_ops_per_block, reason = "one contract, handed on by every arm")]
-pub(crate) unsafe fn run(routine: Routine, dst: *mut u8, src: *const u8, len: usize, fenced: bool) -> Moved {
-    // SAFETY: each arm hands its own contract on; the features are there by the last but one clause.
-    let streamed = unsafe {
-        match (routine, fenced) {
-            (Routine::Portable, _) => {
-                portable::copy(dst, src, len);
-                0
-            }
-            (Routine::Memcpy, _) => {
-                core::ptr::copy_nonoverlapping(src, dst, len);
-                0
-            }
-            (Routine::RepMovsb, _) => {
-                string::rep_movsb(dst, src, len);
-                0
-            }
-            (Routine::Sse2 | Routine::Avx2 | Routine::Avx512, _) if len <= ladder::LADDER => {
-                ladder(routine, dst, src, len);
-                0
-            }
-            (Routine::Sse2, _) => lines::cached_sse2(dst, src, len),
-            (Routine::Avx2, _) => lines::cached_avx2(dst, src, len),
-            (Routine::Avx512, _) => lines::cached_avx512(dst, src, len),
-            (Routine::MovntiPage, true) if len == movnti::PAGE => movnti::page(dst, src),
-            (Routine::MovntiPage, false) if len == movnti::PAGE => movnti::page_unfenced(dst, src),
-            (Routine::Movnti | Routine::MovntiPage, true) => {
-                return Moved { routine: Routine::Movnti, streamed: movnti::generic(dst, src, len) };
-            }
-            (Routine::Movnti | Routine::MovntiPage, false) => {
-                return Moved { routine: Routine::Movnti, streamed: movnti::generic_unfenced(dst, src, len) };
-            }
-            (Routine::StreamSse2, true) => lines::stream_sse2(dst, src, len),
-            (Routine::StreamSse2, false) => lines::stream_sse2_unfenced(dst, src, len),
-            (Routine::StreamAvx2, true) => lines::stream_avx2(dst, src, len),
-            (Routine::StreamAvx2, false) => lines::stream_avx2_unfenced(dst, src, len),
-            (Routine::StreamAvx2Prefetch, true) => lines::stream_avx2_prefetch(dst, src, len),
-            (Routine::StreamAvx2Prefetch, false) => lines::stream_avx2_prefetch_unfenced(dst, src, len),
-            (Routine::StreamAvx512, true) => lines::stream_avx512(dst, src, len),
-            (Routine::StreamAvx512, false) => lines::stream_avx512_unfenced(dst, src, len),
-        }
-    };
-    Moved { routine, streamed }
+/// As [`Move`].
+unsafe extern "sysv64" fn word_by_word(dst: *mut u8, src: *const u8, len: usize) -> usize {
+    // SAFETY: the contract is the same.
+    unsafe { portable::copy(dst, src, len) };
+    0
+}
+
+/// # Safety
+///
+/// As [`Move`].
+unsafe extern "sysv64" fn memcpy(dst: *mut u8, src: *const u8, len: usize) -> usize {
+    // SAFETY: the contract is the same.
+    unsafe { core::ptr::copy_nonoverlapping(src, dst, len) };
+    0
 }

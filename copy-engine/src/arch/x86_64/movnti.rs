@@ -3,25 +3,23 @@
 use core::arch::asm;
 
 use super::fence;
+use crate::policy::PAGE;
 
-/// The page of the mail: its loop runs 64 times over 64 bytes, and this is the product.
-pub(super) const PAGE: usize = 4096;
 const LINE: usize = 64;
 const QUAD: usize = 8;
 
 /// Both routines, fenced or for a batch, which fences later.
 macro_rules! routines {
-    ($generic:ident, $page:ident, $fence:block) => {
+    ($generic:ident, $page:ident, $page_or_generic:ident, $fence:block) => {
         /// Aligns the destination to 8, then moves lines of 64, quads of 8 and the last bytes. Returns the bytes streamed.
         ///
         /// Below 8 bytes, in the head and in the tail the stores are ordinary ones: `movnti` knows 4 and 8 bytes only.
         ///
         /// # Safety
         ///
-        /// `src` is valid for reads and `dst` for writes of `len` bytes, the ranges do not overlap, and nothing touches
-        /// the destination before a fence.
+        /// As [`Move`](super::Move).
         #[inline(never)]
-        pub(super) unsafe fn $generic(dst: *mut u8, src: *const u8, len: usize) -> usize {
+        pub(super) unsafe extern "sysv64" fn $generic(dst: *mut u8, src: *const u8, len: usize) -> usize {
             let head = if len < QUAD { len } else { dst.addr().wrapping_neg() % QUAD };
             let (lines, quads) = ((len - head) / LINE, (len - head) % LINE / QUAD);
             let streamed = lines * LINE + quads * QUAD;
@@ -48,19 +46,33 @@ macro_rules! routines {
         ///
         /// As the generic routine with a `len` of [`PAGE`].
         #[inline(never)]
-        pub(super) unsafe fn $page(dst: *mut u8, src: *const u8) -> usize {
+        unsafe extern "sysv64" fn $page(dst: *mut u8, src: *const u8) -> usize {
             // SAFETY: the contract is the same.
             unsafe { move_lines(dst, src, PAGE / LINE) };
             $fence
             PAGE
         }
+
+        /// A page by the page routine, any other length by the generic one.
+        ///
+        /// # Safety
+        ///
+        /// As the generic routine.
+        pub(super) unsafe extern "sysv64" fn $page_or_generic(dst: *mut u8, src: *const u8, len: usize) -> usize {
+            match len {
+                // SAFETY: the contract is the same.
+                PAGE => unsafe { $page(dst, src) },
+                // SAFETY: as above.
+                _ => unsafe { $generic(dst, src, len) },
+            }
+        }
     };
 }
 
-routines!(generic, page, {
+routines!(generic, page, page_or_generic, {
     fence();
 });
-routines!(generic_unfenced, page_unfenced, {});
+routines!(generic_unfenced, page_unfenced, page_or_generic_unfenced, {});
 
 /// Moves `count` bytes one by one, as the original does.
 ///
