@@ -52,7 +52,7 @@ pub enum Error {
         node: u32,
     },
     /// One stream cannot hold several documents.
-    #[error("JSON is one document and {} would be a second; print them one by one", safe(&second.to_string_lossy()))]
+    #[error("this form is one document and {} would be a second; print them one by one", safe(&second.to_string_lossy()))]
     OneDocument {
         /// The second file.
         second: PathBuf,
@@ -95,8 +95,29 @@ pub enum Error {
     NotAReport {
         /// The file.
         path: PathBuf,
-        /// Where reading it ended; none where it is JSON of another schema.
+        /// Where reading it ended.
         source: Option<serde_json::Error>,
+    },
+    /// A file is of another kind or version.
+    #[error(
+        "{} says that it is `{}`, and this version reads `{}`; read it with the version that wrote it",
+        safe(&path.to_string_lossy()),
+        safe(schema),
+        crate::report::model::SCHEMA
+    )]
+    OtherSchema {
+        /// The file.
+        path: PathBuf,
+        /// What it says it is.
+        schema: String,
+    },
+    /// A file is larger than any report.
+    #[error("{} has more than {} MiB, and no report is so large; is it the right file?", safe(&path.to_string_lossy()), most >> 20)]
+    TooLarge {
+        /// The file.
+        path: PathBuf,
+        /// Most bytes that are read.
+        most: u64,
     },
     /// A report holds a number that JSON cannot say.
     #[error("the report holds a number that is not finite, which is a fault of this tool; please report it")]
@@ -145,6 +166,8 @@ impl Error {
             | Self::UserRights { .. }
             | Self::Read { .. }
             | Self::NotAReport { .. }
+            | Self::OtherSchema { .. }
+            | Self::TooLarge { .. }
             | Self::NotANumber(_)
             | Self::Stdout(_)
             | Self::Signals(_)

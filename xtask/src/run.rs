@@ -83,7 +83,9 @@ impl Run {
     }
 
     fn arguments(&self, report: &Path) -> Vec<OsString> {
-        let mut arguments: Vec<OsString> = vec!["run".into(), "--json".into(), report.into()];
+        let page = report.with_extension("html");
+        let mut arguments: Vec<OsString> =
+            vec!["run".into(), "--json".into(), report.into(), "--html".into(), page.into()];
         if self.quick {
             arguments.push("--quick".into());
         }
@@ -111,7 +113,17 @@ mod tests {
             experiments: vec!["pool-mix".to_owned()],
             args: vec!["--seed".into(), "7".into()],
         };
-        let expected = ["run", "--json", "/d/report.json", "--quick", "pool-mix", "--seed", "7"];
+        let expected = [
+            "run",
+            "--json",
+            "/d/report.json",
+            "--html",
+            "/d/report.html",
+            "--quick",
+            "pool-mix",
+            "--seed",
+            "7",
+        ];
         assert_eq!(run.arguments(Path::new("/d/report.json")), expected);
     }
 

@@ -6,6 +6,7 @@
 mod call;
 mod completions;
 mod doctor;
+mod form;
 mod interrupt;
 mod kernel;
 mod lab;

@@ -21,24 +21,28 @@ const WIDTH: usize = 100;
 /// Narrower than this, tables help nobody.
 const NARROWEST: usize = 60;
 
-#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, ValueEnum)]
 pub(super) enum Format {
+    #[default]
     Text,
     Json,
 }
 
-/// The two flags of every subcommand that gives data.
+/// The two flags of every subcommand that gives data, in one of the forms `F`.
 #[derive(Args, Debug)]
-pub(super) struct Output {
+pub(super) struct Output<F = Format>
+where
+    F: ValueEnum + Default + Send + Sync + 'static,
+{
     /// Form of the data
-    #[arg(short, long, value_enum, value_name = "FORMAT", default_value_t = Format::Text)]
-    pub(super) format: Format,
+    #[arg(short, long, value_enum, value_name = "FORMAT", default_value_t)]
+    pub(super) format: F,
     /// Put the data into this file instead of standard output
     #[arg(short, long, value_name = "FILE")]
     pub(super) output: Option<PathBuf>,
 }
 
-impl Output {
+impl<F: ValueEnum + Default + Send + Sync + 'static> Output<F> {
     /// How to write text for whoever gets it.
     pub(super) fn style(&self, words: Words) -> Style {
         let terminal = self.output.is_none() && io::stdout().is_terminal();

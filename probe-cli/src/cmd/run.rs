@@ -11,9 +11,11 @@ use std::{
 use clap::Args;
 
 use super::{
-    Words, interrupt, kernel,
+    Words,
+    form::Form,
+    interrupt, kernel,
     lab::{self, Lab},
-    output::{Format, Output, tool},
+    output::{Output, tool},
     progress::Bar,
     select,
 };
@@ -21,9 +23,9 @@ use crate::{
     error::{Error, Result},
     host::{self, cpu_list::CpuList},
     report::{
-        file, json,
+        file, html, json,
         model::{Clock, Report, SCHEMA, Warning},
-        text, timestamp,
+        timestamp,
     },
 };
 
@@ -35,7 +37,7 @@ use crate::{
 #[command(after_help = "\
 Examples:
   probe-cli run pool-mix --quick
-  probe-cli run --json report.json
+  probe-cli run --json report.json --html report.html
   probe-cli run pool-mix --threads 1,2 --cpus 0-1 --seed 42
   probe-cli run pool-mix --no-live -f json | jq '.experiments[0].verdict'")]
 pub(super) struct Run {
@@ -69,8 +71,11 @@ pub(super) struct Run {
     /// Write the report as JSON into this file as well
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
+    /// Write the report as one page for a browser into this file as well
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
     #[command(flatten)]
-    output: Output,
+    output: Output<Form>,
 }
 
 impl Run {
@@ -78,7 +83,7 @@ impl Run {
         // First, while there is one thread.
         let stop = interrupt::watch()?;
         let selected = select::experiments(&self.experiments)?;
-        self.json.iter().try_for_each(|path| file::check(path))?;
+        self.json.iter().chain(&self.html).try_for_each(|path| file::check(path))?;
         self.output.check()?;
         let options = self.options()?;
 
@@ -135,17 +140,14 @@ impl Run {
     }
 
     fn hand_over(&self, report: &Report, words: Words, out: &mut dyn Write) -> Result<()> {
-        let files: Vec<PathBuf> = self.json.iter().cloned().collect();
+        let files: Vec<PathBuf> = self.html.iter().chain(&self.json).cloned().collect();
         if let Some(path) = &self.json {
             file::write(path, json::to_string(report)?.as_bytes())?;
         }
-        let mut page = Vec::new();
-        match self.output.format {
-            Format::Json => json::write(report, &mut page)?,
-            Format::Text => {
-                text::write(report, &files, self.output.style(words), &mut page).map_err(Error::Stdout)?;
-            }
+        if let Some(path) = &self.html {
+            file::write(path, html::page(report).as_bytes())?;
         }
+        let page = self.output.format.write(report, &files, self.output.style(words))?;
         self.output.deliver(&page, out)
     }
 

@@ -158,6 +158,7 @@ fn empty_row(question: &Question) -> LiveRow {
         missed: None,
         clock_regressions: 0,
         probe_bound: false,
+        buckets: Vec::new(),
     }
 }
 
@@ -235,6 +236,7 @@ fn fill(row: &mut LiveRow, load: Load, candidate: Candidate, measured: &Measured
     row.p90_ns = histogram.quantile(0.9);
     row.p99_ns = histogram.quantile(0.99);
     row.max_ns = histogram.max();
+    row.buckets = histogram.buckets().collect();
     row.floor_ns = floor_ns(candidate);
     row.added_ns = measured.added_ns;
     row.bystander_ns = measured.bystander_ns;
@@ -277,6 +279,7 @@ fn fill_called(row: &mut LiveRow, name: &'static str, effort: Effort) -> Result<
     row.p90_ns = net.quantile(0.9);
     row.p99_ns = net.quantile(0.99);
     row.max_ns = net.max();
+    row.buckets = net.buckets().collect();
     row.floor_ns = median(&times.floor_ns).map(|ns| ns.round() as u64);
     (row.added_ns, row.bystander_ns, row.missed) = (Some(0), Some(0), Some(0));
     row.probe_bound = matches!((row.p50_ns, row.floor_ns), (Some(p50), Some(floor)) if p50 < 3 * floor);

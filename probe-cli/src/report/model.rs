@@ -9,6 +9,8 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::stats::histogram::Bucket;
+
 /// The value of [`Report::schema`].
 pub const SCHEMA: &str = "probe-report/1";
 
@@ -437,6 +439,9 @@ pub struct LiveRow {
     pub clock_regressions: u64,
     /// The median is under three times the floor.
     pub probe_bound: bool,
+    /// The distribution behind the quantiles, sparse and in order; empty where there is none.
+    #[serde(default)]
+    pub buckets: Vec<Bucket>,
 }
 
 /// The two verdicts, and the numbers behind them.

@@ -4,6 +4,7 @@
 //! holds; the arithmetic is the kernel side's own.
 
 use probe_abi::histogram::{BUCKETS, Row, bucket, lower, middle, upper};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Counts by bucket.
@@ -14,7 +15,7 @@ pub struct Histogram {
 }
 
 /// A bucket: numbers from `lo`, below `hi`, and how many there were.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 pub struct Bucket {
     /// Smallest number of the bucket.
     pub lo: u64,

@@ -416,5 +416,6 @@ fn live(target: &str) -> LiveRow {
         missed: Some(0),
         clock_regressions: 0,
         probe_bound: false,
+        buckets: vec![],
     }
 }

@@ -7,10 +7,8 @@ mod case;
 mod effect;
 mod live;
 mod lock;
-mod number;
 mod operation;
 pub(crate) mod paint;
-mod refusal;
 mod table;
 mod verdict;
 pub(crate) mod words;
@@ -24,7 +22,10 @@ use std::{
 pub use paint::Style;
 pub use words::safe;
 
-use super::model::{ExperimentReport, Host, MechanismRow, Report, Warning};
+use super::{
+    model::{ExperimentReport, Host, MechanismRow, Report, Warning},
+    number, refusal,
+};
 use paint::Role;
 use words::{brief, gathered, hanging};
 

@@ -5,7 +5,10 @@ use super::{
     paint::{Role, Style},
     words::{hanging, safe},
 };
-use crate::report::model::{ClaimVerdict, ExperimentReport, Mechanism, VerdictReport};
+use crate::report::{
+    model::{ClaimVerdict, ExperimentReport, Mechanism, VerdictReport},
+    why::Why,
+};
 
 pub(super) fn write(report: &ExperimentReport, style: Style) -> String {
     let verdict = &report.verdict;
@@ -16,7 +19,7 @@ pub(super) fn write(report: &ExperimentReport, style: Style) -> String {
     };
     let why = Why::of(&verdict.why);
     let mut parts = vec![word.to_owned()];
-    parts.extend(measured(verdict, why.compared));
+    parts.extend(measured(verdict, why.as_ref().and_then(|why| why.compared)));
     let mut page = judged("  mechanism  ", word, role, &parts.join(" · "), style);
 
     let (word, role) = match verdict.claim {
@@ -30,7 +33,11 @@ pub(super) fn write(report: &ExperimentReport, style: Style) -> String {
     parts.extend(share.map(|share| format!("implied share {}", number::percent(share))));
     page += &judged("  claim      ", word, role, &parts.join(" · "), style);
     if !verdict.why.is_empty() {
-        page += &hanging("  why        ", &safe(&why.reasons), style.width);
+        let reasons = why.map_or_else(
+            || verdict.why.clone(),
+            |why| format!("mechanism: {}. Claim: {}", why.mechanism, why.claim),
+        );
+        page += &hanging("  why        ", &safe(&reasons), style.width);
     }
     page
 }
@@ -64,59 +71,9 @@ fn claimed(report: &ExperimentReport) -> String {
     format!("{}, {}", safe(&claim.metric), figures.join(", "))
 }
 
-/// The words of both verdicts without what their lines say: the verdicts themselves, and the measured ratio.
-struct Why<'a> {
-    /// Candidate; baseline and case.
-    compared: Option<(&'a str, &'a str)>,
-    reasons: String,
-}
-
-impl<'a> Why<'a> {
-    /// Takes `mechanism confirmed: a takes 2 times as long as b in c: reason. Claim inconclusive: reason.` apart;
-    /// other words stay whole.
-    fn of(why: &'a str) -> Self {
-        let whole = || Self { compared: None, reasons: why.to_owned() };
-        let Some((mechanism, claim)) = why.split_once(". Claim ") else { return whole() };
-        let Some((_, mechanism)) =
-            mechanism.strip_prefix("mechanism ").and_then(|text| text.split_once(": "))
-        else {
-            return whole();
-        };
-        let Some((_, claim)) = claim.split_once(": ") else { return whole() };
-        let compared = mechanism.split_once(" takes ").and_then(|(candidate, rest)| {
-            let (baseline, reason) = rest.split_once(" times as long as ")?.1.split_once(": ")?;
-            Some(((candidate, baseline), reason))
-        });
-        let reason = compared.map_or(mechanism, |(_, reason)| reason);
-        let reasons = format!("mechanism: {reason}. Claim: {claim}");
-        Self { compared: compared.map(|(compared, _)| compared), reasons }
-    }
-}
-
 /// A line that begins with a verdict, in its colour.
 fn judged(label: &str, word: &str, role: Role, text: &str, style: Style) -> String {
     let mut line = hanging(label, text, style.width);
     line.replace_range(label.len()..label.len() + word.len(), &style.paint(role, word));
     line
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn reasons_leave_out_what_the_verdicts_say() {
-        let why = Why::of(
-            "mechanism confirmed: new takes 0.5 [0.4, 0.6] times as long as old in cold: as expected (a: b). Claim \
-             not testable here: missing: 4 CPUs. It asks for: more.",
-        );
-        assert_eq!(why.compared, Some(("new", "old in cold")));
-        assert_eq!(why.reasons, "mechanism: as expected (a: b). Claim: missing: 4 CPUs. It asks for: more.");
-        let why = Why::of("mechanism inconclusive: missing: the case x. Claim inconclusive: y.");
-        assert_eq!(why.compared, None);
-        assert_eq!(why.reasons, "mechanism: missing: the case x. Claim: y.");
-        for text in ["", "other words", "mechanism x. Claim y", "a. Claim b: c"] {
-            assert_eq!(Why::of(text).reasons, text);
-        }
-    }
 }

@@ -1,6 +1,6 @@
 //! A refusal in a few words. The whole of it, with the next step, is for `doctor` and the JSON.
 
-use super::words::{brief, safe};
+use super::text::words::{brief, safe};
 
 /// Longest text that is shown whole where it is no refusal in the form that [`parse`] knows.
 const LONGEST: usize = 120;

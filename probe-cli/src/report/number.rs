@@ -114,7 +114,7 @@ pub(super) fn ratio(ratio: &Ratio) -> (String, String) {
 }
 
 /// Whether two decimals tell `value` from 1.
-fn prints_above_one(value: f64) -> bool {
+pub(super) fn prints_above_one(value: f64) -> bool {
     (value * 100.0).round() > 100.0
 }
 

@@ -1,0 +1,103 @@
+//! Saved reports, read with distrust: files of any size and any content end in a report or in an error.
+
+use std::{
+    fs::File,
+    io::{self, Read as _},
+    path::Path,
+};
+
+use serde::Deserialize;
+
+use super::model::{Report, SCHEMA};
+use crate::error::{Error, Result};
+
+/// The largest file that is read, in bytes: a full run of every experiment takes a hundredth of it.
+pub const LARGEST: u64 = 256 << 20;
+
+/// The report that `path` holds.
+///
+/// # Errors
+///
+/// [`Error::Read`], [`Error::TooLarge`], [`Error::OtherSchema`] for what another version or another program wrote, and
+/// [`Error::NotAReport`] with line and column where it stops being one.
+pub fn report(path: &Path) -> Result<Report> {
+    let content = bounded(path).map_err(|source| Error::Read { path: path.to_owned(), source })?;
+    let content = content.ok_or_else(|| Error::TooLarge { path: path.to_owned(), most: LARGEST })?;
+    let read = serde_json::from_slice::<Report>(&content);
+    match read {
+        Ok(report) if report.schema == SCHEMA => Ok(report),
+        read => Err(match (schema(&content), read.err()) {
+            (Some(schema), _) if schema != SCHEMA => Error::OtherSchema { path: path.to_owned(), schema },
+            (_, source) => Error::NotAReport { path: path.to_owned(), source },
+        }),
+    }
+}
+
+/// What the file says it is; none where it is no JSON, or says nothing.
+fn schema(content: &[u8]) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Named {
+        schema: String,
+    }
+    serde_json::from_slice::<Named>(content).ok().map(|named| named.schema)
+}
+
+/// The whole file; none where it has more than [`LARGEST`] bytes. Devices and pipes tell no size beforehand.
+fn bounded(path: &Path) -> io::Result<Option<Vec<u8>>> {
+    let file = File::open(path)?;
+    if file.metadata()?.len() > LARGEST {
+        return Ok(None);
+    }
+    let mut content = Vec::new();
+    file.take(LARGEST + 1).read_to_end(&mut content)?;
+    Ok((content.len() as u64 <= LARGEST).then_some(content))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::error::chain;
+
+    fn error(content: &[u8]) -> String {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        fs::write(file.path(), content).unwrap();
+        let error = chain(&report(file.path()).unwrap_err());
+        error.replace(&file.path().display().to_string(), "FILE")
+    }
+
+    #[test]
+    fn every_other_file_is_told_apart() {
+        for (content, words) in [
+            (&b""[..], "EOF while parsing a value at line 1 column 0"),
+            (
+                b"{\"schema\": \"probe-report/1\", \"host\": {",
+                "EOF while parsing an object at line 1 column 38",
+            ),
+            (b"{\"schema\": \"probe-report/2\"}", "`probe-report/2`"),
+            (b"{\"schema\": \"probe-session/1\", \"targets\": []}", "`probe-session/1`"),
+            (b"{\"schema\": \"probe-report/1\"}", "missing field `host`"),
+            (b"[1, 2]", "line 1"),
+            (b"\xff\xfe\x00", "line 1 column 1"),
+        ] {
+            let found = error(content);
+            assert!(found.contains(words), "{found}");
+        }
+    }
+
+    #[test]
+    fn nesting_without_end_is_refused_before_the_stack_ends() {
+        let found = error(&[b"{\"schema\":".as_slice(), &[b'['; 1_000_000]].concat());
+        assert!(found.contains("recursion limit exceeded"), "{found}");
+    }
+
+    #[test]
+    fn files_without_end_are_not_read_to_it() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        // Sparse: it takes no room.
+        file.as_file().set_len(LARGEST + 1).unwrap();
+        assert!(matches!(report(file.path()), Err(Error::TooLarge { .. })));
+        assert!(matches!(report(Path::new("/dev/zero")), Err(Error::TooLarge { .. })));
+    }
+}
