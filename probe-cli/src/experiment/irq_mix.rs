@@ -1,10 +1,8 @@
 //! Should an interrupt leave its randomness to the next tick, and not wake a worker for it? (Linux, September 2022.)
 //!
 //! The mail's own figure is the latency of a network card between two machines. Here is the path from an interrupt to
-//! the input pool in every form that the kernel had, and an exchange over the loopback device with a [stand-in] for
-//! the interrupts of such a card on one of its two CPUs.
-//!
-//! [stand-in]: self::stand_in
+//! the input pool in every form that the kernel had, and an exchange over the loopback device with a stand-in for the
+//! interrupts of such a card on one of its two CPUs.
 
 mod exchange;
 mod path;

@@ -30,8 +30,10 @@ fn every_call_is_in_the_row() -> Outcome {
     {
         let row = ask(&question, effort);
         if row.backend == "none" {
-            // The calls can be traced or nothing can; what they cause takes more than every kernel has.
-            if question.load.traced() == Traced::OurCalls {
+            // The calls can be traced or nothing can; what they cause takes more than every kernel has. And some cannot
+            // be made everywhere: a small guest has no disk, and a loopback device that is down.
+            let made = !row.reason.contains("making the calls to trace");
+            if made && question.load.traced() == Traced::OurCalls {
                 return Err(Stop::Skip(row.reason));
             }
             println!("{}: {}", row.target, row.reason);

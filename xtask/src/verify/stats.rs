@@ -1,7 +1,7 @@
 //! The generators of entropy-core through a battery of statistical tests: Debian's dieharder.
 //!
-//! A bounded part of it, since the whole takes an hour for each generator. Streams are the same every time, so the
-//! verdicts are too.
+//! A bounded part of it, some eight minutes, since the whole takes an hour for each generator. Streams are the same every
+//! time, so the verdicts are too.
 
 use std::{
     io::Read as _,
@@ -20,22 +20,22 @@ use crate::{
 const EXAMPLE: &str = "stream";
 const BATTERY: &str = "dieharder";
 
-/// Number and what it looks at; those that dieharder itself calls suspect are left out.
-const TESTS: [(&str, &str); 7] = [
+/// Number and what it looks at: those that take seconds, without those that dieharder itself calls suspect.
+const TESTS: [(&str, &str); 6] = [
     ("0", "distances of birthdays"),
     ("2", "ranks of 32x32 matrices of bits"),
     ("8", "ones in bytes, as a stream"),
     ("15", "runs up and down"),
     ("100", "ones in all"),
     ("101", "runs of bits"),
-    ("209", "ones in blocks"),
 ];
 
-/// Samples of each p-value's own distribution; dieharder's usual is 100.
-const SAMPLES: &str = "20";
+/// Samples behind each p-value: dieharder's usual number. With 20 its own AES generator gets three times as many p-values
+/// above 0.9 as it should.
+const SAMPLES: &str = "100";
 
 /// Longest time for one test of one generator.
-const LIMIT: Duration = Duration::from_secs(120);
+const LIMIT: Duration = Duration::from_secs(300);
 
 /// What has to be there first, if it is not.
 pub(super) fn missing() -> Option<&'static str> {
