@@ -6,11 +6,11 @@ use crate::size::{self, Classes};
 pub const HISTOGRAMS: &str = "HISTOGRAMS";
 /// Per-CPU array of [`quality::Counts`](crate::quality::Counts), one for each target.
 pub const QUALITY: &str = "QUALITY";
-/// Hash of [`pairing::Frame`](crate::pairing::Frame) by thread and target.
+/// Hash of [`pairing::Frame`](crate::pairing::Frame) by thread, or CPU for timers, and target.
 pub const FRAMES: &str = "FRAMES";
 /// Array from the number of a system call to its target plus one; 0 means not traced.
 pub const SYSCALLS: &str = "SYSCALLS";
-/// Hash from the address of a kernel function to its target.
+/// Hash from the address of a kernel function, called or run by a timer, to its target.
 pub const FUNCTIONS: &str = "FUNCTIONS";
 /// Array from a target to the place of its size, or [`NO_SIZE`]: the index of a function's argument, or the
 /// offset of a register in what a raw tracepoint is given.
@@ -31,8 +31,10 @@ pub const CLASSES: &str = "CLASSES";
 pub const NO_SIZE: u32 = u32::MAX;
 /// Entries of [`SYSCALLS`]: numbers of system calls are below it.
 pub const SYSCALL_NUMBERS: u32 = 512;
-/// Target under which the raw tracepoints keep a thread's one open system call.
-pub const ANY_SYSCALL: u32 = u32::MAX;
+/// Target under which a thread's or a CPU's one open call is kept where the exit does not tell its target.
+pub const ANY_TARGET: u32 = u32::MAX;
+/// Offset of `function` in a record of `timer:timer_expire_entry`; user space looks whether it is there.
+pub const TIMER_FUNCTION_OFFSET: usize = 24;
 
 /// What every name of a program of ours begins with. The kernel keeps 15 characters of a name.
 pub const PROGRAM_PREFIX: &str = "hp_";
@@ -61,6 +63,10 @@ pub mod program {
     pub const FUNCTION_ENTER: &str = "hp_func_enter";
     /// fexit.
     pub const FUNCTION_EXIT: &str = "hp_func_exit";
+    /// Tracepoint where a timer function is about to run.
+    pub const TIMER_ENTER: &str = "hp_timer_enter";
+    /// Tracepoint where it has run.
+    pub const TIMER_EXIT: &str = "hp_timer_exit";
     /// kprobe that does nothing: whether one attaches is all that is asked.
     pub const KPROBE_TRIAL: &str = "hp_kprobe_trial";
     /// uprobe on a user function that does nothing.
@@ -166,6 +172,8 @@ mod tests {
             RAW_EXIT,
             FUNCTION_ENTER,
             FUNCTION_EXIT,
+            TIMER_ENTER,
+            TIMER_EXIT,
             KPROBE_TRIAL,
             USER_ENTER,
             USER_RETURN,

@@ -113,7 +113,7 @@ pub fn floor(calls: u32) -> Result<Histogram, Refusal> {
 }
 
 /// The addresses of `functions` with the index of each. A name may have several: the target is the same.
-fn addresses(functions: &[Function]) -> Result<Vec<(u64, u32)>, Refusal> {
+pub(crate) fn addresses(functions: &[Function]) -> Result<Vec<(u64, u32)>, Refusal> {
     const TABLE: &str = "/proc/kallsyms";
     let table = fs::read_to_string(TABLE)
         .map_err(|error| Refusal::from_error("reading the addresses of functions", &error))?;

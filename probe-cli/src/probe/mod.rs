@@ -1,7 +1,7 @@
 //! The eBPF object: loading, attaching, reading.
 //!
-//! [`object`] has the bytes; [`syscall`], [`function`], [`markers`] and [`call`] each put one kind of question
-//! to the kernel and either measure or return a [`refusal`]; [`session`] reads what the kernel has aggregated.
+//! [`object`] has the bytes; [`syscall`], [`function`], [`timer`], [`markers`] and [`call`] each put one kind of
+//! question to the kernel and either measure or return a [`refusal`]; [`session`] reads what the kernel has aggregated.
 //! [`live`] chooses among them for an experiment, [`calibration`] says what each costs, and [`capability`] tries
 //! them all. Every link is a file descriptor: when the process ends, however it ends, so do its probes.
 
@@ -18,5 +18,6 @@ pub mod object;
 pub mod refusal;
 pub mod session;
 pub mod syscall;
+pub mod timer;
 pub mod tracefs;
 pub mod user_function;

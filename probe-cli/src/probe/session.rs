@@ -162,7 +162,7 @@ impl Session {
         for frame in self.frames.iter() {
             let (key, words) = frame.map_err(refuse)?;
             let target = match maps::frame_target(key) {
-                maps::ANY_SYSCALL => Frame::first_row(&words) / classes,
+                maps::ANY_TARGET => Frame::first_row(&words) / classes,
                 target => target,
             };
             if let Some(reading) = readings.get_mut(target as usize) {

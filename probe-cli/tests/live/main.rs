@@ -11,6 +11,7 @@ mod markers;
 mod outcome;
 mod questions;
 mod syscalls;
+mod timers;
 mod tools;
 mod tracefs;
 
@@ -36,6 +37,7 @@ fn main() -> ExitCode {
         markers::trials(),
         questions::trials(),
         syscalls::trials(),
+        timers::trials(),
         tools::trials(),
         tracefs::trials(),
     ]

@@ -44,7 +44,12 @@ fn traced(ctx: &impl aya_ebpf::EbpfContext) -> Option<(u32, u32)> {
     let thread = record::thread()?;
     // SAFETY: the context is the one the program was given.
     let address = unsafe { bpf_get_func_ip(ctx.as_ptr()) };
+    Some((thread, target(address)?))
+}
+
+/// The target of the function at `address`, if it is traced.
+#[inline(always)]
+pub(super) fn target(address: u64) -> Option<u32> {
     // SAFETY: entries are written before the programs run and stay.
-    let target = unsafe { FUNCTIONS.get(address) }?;
-    Some((thread, *target))
+    unsafe { FUNCTIONS.get(address) }.copied()
 }

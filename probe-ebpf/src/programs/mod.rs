@@ -10,6 +10,7 @@ mod markers;
 mod raw_syscall;
 mod record;
 mod syscall;
+mod timer;
 mod user;
 
 /// Helpers that trace are for programs whose licence is compatible with the kernel's.

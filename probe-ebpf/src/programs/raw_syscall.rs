@@ -29,7 +29,7 @@ fn hp_raw_enter_sz(ctx: RawTracePointContext) -> i32 {
 #[raw_tracepoint]
 fn hp_raw_exit(_ctx: RawTracePointContext) -> i32 {
     if let Some(thread) = record::thread() {
-        record::exit(maps::frame_key(thread, maps::ANY_SYSCALL), record::target_of, || {});
+        record::exit(maps::frame_key(thread, maps::ANY_TARGET), record::target_of, || {});
     }
     0
 }
@@ -39,5 +39,5 @@ fn enter(ctx: &RawTracePointContext, size: impl Fn(*const u8, u32) -> Option<u64
     let Some(target) = syscall::target(ctx.arg(1)) else { return };
     let Some(thread) = record::thread() else { return };
     let row = record::row(target, size(ctx.arg(0), target));
-    record::enter(maps::frame_key(thread, maps::ANY_SYSCALL), target, row, Frame::enter_alone);
+    record::enter(maps::frame_key(thread, maps::ANY_TARGET), target, row, Frame::enter_alone);
 }

@@ -1,0 +1,97 @@
+//! Timer functions, by the events around each that runs: for work that the kernel leaves to the next tick, where
+//! functions themselves cannot be traced.
+
+use std::fs;
+use std::path::Path;
+
+use aya::maps::{HashMap, MapData};
+use aya::programs::TracePoint;
+use probe_abi::maps::{self, Layout, program};
+use probe_abi::size::Classes;
+
+use super::backend::Backend;
+use super::function::{self, Function};
+use super::object::{self, Filter, Sizes, map_mut};
+use super::refusal::{Cause, Refusal};
+use super::session::Session;
+use super::syscall::clone_fd;
+use super::tracefs;
+
+/// Exits before entries: see the system calls.
+const PAIRS: [(&str, &str); 2] =
+    [(program::TIMER_EXIT, "timer_expire_exit"), (program::TIMER_ENTER, "timer_expire_entry")];
+
+/// Traces every run of each of `functions`, on all CPUs: a timer runs in whatever thread is current, so there is
+/// nobody to filter by. One that exists and is never run by a timer counts nothing.
+///
+/// # Errors
+///
+/// Hidden addresses, a function that is not there, no tracefs, or a program or link that is refused.
+pub fn trace(functions: &[&'static str]) -> Result<Session, Refusal> {
+    object::bytes()?;
+    let named: Vec<_> = functions.iter().map(|&name| Function { name, size_argument: None }).collect();
+    let addresses = function::addresses(&named)?;
+    let layout = Layout { targets: functions.len() as u32, classes: Classes::One };
+    let sizes = Sizes { addresses: addresses.len().max(1) as u32, ..Sizes::aggregating(layout) };
+    let mut ebpf = object::load(sizes, Filter::default())?;
+    let mut targets: HashMap<&mut MapData, u64, u32> = map_mut(&mut ebpf, maps::FUNCTIONS);
+    for (address, target) in addresses {
+        targets
+            .insert(address, target, 0)
+            .map_err(|error| Refusal::from_error("naming the timer functions to trace", &error))?;
+    }
+
+    let mut programs = Vec::new();
+    for (name, _) in PAIRS {
+        let program: &mut TracePoint = object::program(&mut ebpf, name);
+        program.load().map_err(|error| Refusal::from_error(format!("loading {name}"), &error))?;
+        programs.extend(clone_fd(program.fd()));
+    }
+    let ebpf = tracefs::with(move |place| {
+        function_is_where_programs_read_it(place)?;
+        for (name, event) in PAIRS {
+            object::program::<TracePoint>(&mut ebpf, name)
+                .attach("timer", event)
+                .map_err(|error| Refusal::from_error(format!("attaching to timer:{event}"), &error))?;
+        }
+        Ok(ebpf)
+    })??;
+    Session::new(Backend::Tracepoint, layout, ebpf, programs, Vec::new())
+}
+
+fn function_is_where_programs_read_it(tracefs: &Path) -> Result<(), Refusal> {
+    const TRIED: &str = "reading the format of timer:timer_expire_entry";
+    let path = tracefs.join("events/timer/timer_expire_entry/format");
+    let format = fs::read_to_string(path).map_err(|error| Refusal::from_error(TRIED, &error))?;
+    match offset_of("function", &format) {
+        Some(maps::TIMER_FUNCTION_OFFSET) => Ok(()),
+        found => {
+            let answer = format!("the function is at {found:?}, not at {}", maps::TIMER_FUNCTION_OFFSET);
+            Err(Refusal::new(TRIED, answer, Cause::NotBuiltIn))
+        }
+    }
+}
+
+/// Where `field`, a pointer, is in the records that `format` describes.
+fn offset_of(field: &str, format: &str) -> Option<usize> {
+    let declaration = format!("* {field};");
+    let line = format.lines().find(|line| line.contains(&declaration))?;
+    line.split_once("offset:")?.1.split_once(';')?.0.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_field_is_found_by_its_whole_name() {
+        let format = "name: timer_expire_entry\n\
+                      \tfield:void * timer;\toffset:8;\tsize:8;\tsigned:0;\n\
+                      \tfield:void * functional;\toffset:16;\tsize:8;\tsigned:0;\n\
+                      \tfield:void * function;\toffset:24;\tsize:8;\tsigned:0;\n\
+                      print fmt: \"function=%ps\", REC->function\n";
+        assert_eq!(offset_of("function", format), Some(24));
+        assert_eq!(offset_of("timer", format), Some(8));
+        assert_eq!(offset_of("now", format), None);
+    }
+}
