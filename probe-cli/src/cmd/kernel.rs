@@ -19,7 +19,7 @@ use crate::{
         markers::Markers,
         notes,
         refusal::Refusal,
-        syscall::SYSCALLS,
+        syscall::Syscall,
     },
     report::model::{LiveRow, MechanismRow, ProbeCost, Warning},
     stats::quantile::quantile,
@@ -187,7 +187,7 @@ pub(super) fn targets(mechanisms: &[MechanismRow]) -> Vec<TargetRow> {
             .collect();
         ladder(question.target.to_owned(), question.question, &candidates)
     });
-    let syscalls = SYSCALLS.iter().map(|syscall| {
+    let syscalls = Syscall::all().map(|syscall| {
         let events = (Backend::Tracepoint, "by its own events".to_owned());
         let raw = (Backend::RawTracepoint, "by the points all system calls pass".to_owned());
         let question = "one system call, from entry to exit; includes whatever it waits for";

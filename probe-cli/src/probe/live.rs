@@ -13,15 +13,14 @@ use std::time::Instant;
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::unistd::getppid;
 use probe_abi::quality::Quality;
-use probe_abi::size::Classes;
 
 use super::backend::Backend;
 use super::calibration;
 use super::call::{self, Primitive};
 use super::function::{self, Function};
-use super::object::Filter;
 use super::refusal::{Cause, Refusal};
-use super::session::{Session, TargetReading};
+use super::scope::Scope;
+use super::session::{RowKey, Session, TargetReading};
 use super::syscall::{self, Syscall};
 use crate::experiment::question::{Candidate, Load, Question};
 use crate::report::model::LiveRow;
@@ -65,7 +64,7 @@ fn describe(candidate: Candidate) -> String {
     }
 }
 
-fn attach(candidate: Candidate, filter: Filter) -> Result<Session, Refusal> {
+fn attach(candidate: Candidate, scope: &Scope) -> Result<Session, Refusal> {
     let syscall = |name: &str| {
         Syscall::by_name(name).ok_or_else(|| {
             let tried = format!("tracing syscall:{name}");
@@ -73,11 +72,9 @@ fn attach(candidate: Candidate, filter: Filter) -> Result<Session, Refusal> {
         })
     };
     match candidate {
-        Candidate::Function(name) => {
-            function::trace(&[Function { name, size_argument: None }], filter, Classes::One)
-        }
-        Candidate::SyscallEvents(name) => syscall::trace_events(&[syscall(name)?], filter, Classes::One),
-        Candidate::RawSyscall(name) => syscall::trace_raw(&[syscall(name)?], filter, Classes::One),
+        Candidate::Function(name) => function::trace(&[Function::named(name)], scope),
+        Candidate::SyscallEvents(name) => syscall::trace_events(&[syscall(name)?], scope),
+        Candidate::RawSyscall(name) => syscall::trace_raw(&[syscall(name)?], scope),
         Candidate::Called(name) => Err(unknown_primitive(name, "it is called, not attached to")),
     }
 }
@@ -158,7 +155,7 @@ struct Measured {
 }
 
 fn measure(candidate: Candidate, question: &Question, effort: Effort) -> Result<Measured, Refusal> {
-    let mut total = TargetReading { classes: vec![Histogram::default()], ..Default::default() };
+    let mut total = TargetReading::default();
     let (mut missed, mut calls) = (Some(0), 0);
     let (mut plain, mut probed) = (Times::default(), Times::default());
     // Before any probe is there, since what it takes to prepare may be what is traced.
@@ -167,12 +164,12 @@ fn measure(candidate: Candidate, question: &Question, effort: Effort) -> Result<
     run(&mut prepared, effort.calls / 10)?;
     for round in 0..effort.rounds {
         let mut with_probes = |prepared: &mut [Calls], probed: &mut Times| {
-            let session = attach(candidate, Filter::own_process())?;
+            let session = attach(candidate, &Scope::own_process())?;
             let turn = run(prepared, effort.calls)?;
             calls += turn.calls;
             probed.push(&turn);
             let reading = session.read()?.swap_remove(0);
-            total.classes[0].merge(&reading.total());
+            total.rows.entry(RowKey::default()).or_default().merge(&reading.total());
             for (sum, count) in total.counts.iter_mut().zip(reading.counts) {
                 *sum += count;
             }

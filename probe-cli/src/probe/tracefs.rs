@@ -15,8 +15,9 @@ use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use nix::sched::{CloneFlags, unshare};
 use probe_abi::maps::program;
 
-use super::object::{self, Filter, Sizes};
+use super::object::{self, Sizes};
 use super::refusal::{Cause, Lockdown, Refusal};
+use super::scope::Scope;
 
 /// The two places where tracefs is looked for, by us and by everyone.
 const USUAL: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
@@ -90,7 +91,7 @@ pub fn may_mount() -> Result<(), Refusal> {
 fn try_kernel_read() -> Result<(), Refusal> {
     const TRIED: &str =
         "finding out whether tracefs may be mounted, by a program that reads the kernel's memory";
-    let mut ebpf = object::load(Sizes::SMALLEST, Filter::default())
+    let mut ebpf = object::load(Sizes::SMALLEST, &Scope::default())
         .map_err(|refusal| Refusal { tried: TRIED.to_owned(), ..refusal })?;
     object::program::<RawTracePoint>(&mut ebpf, program::CALL_READ_KERNEL_64)
         .load()
