@@ -10,7 +10,7 @@ mod facts;
 pub mod privilege;
 pub mod surroundings;
 mod tree;
-mod vdso;
+pub(crate) mod vdso;
 
 pub use tree::Tree;
 

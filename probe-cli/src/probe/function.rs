@@ -1,7 +1,7 @@
 //! Kernel functions by fentry and fexit: one pair of programs for all of them.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::fs;
 use std::sync::OnceLock;
 
@@ -93,7 +93,7 @@ pub fn trace(functions: &[Function], scope: &Scope) -> Result<Session, Refusal> 
 pub fn attach(functions: &[Function], scope: &Scope, progress: Progress<'_>) -> Result<Attachment, Refusal> {
     object::bytes()?;
     let btf = kernel_btf()?;
-    let (mut ebpf, layout) = load(functions, scope)?;
+    let (mut ebpf, layout, mut refused) = load(functions, scope)?;
     let by_field =
         scope.wants_sizes() && functions.iter().any(|function| matches!(function.size, Place::Field { .. }));
     let entry = if by_field { program::FUNCTION_ENTER_FIELD } else { program::FUNCTION_ENTER };
@@ -101,9 +101,11 @@ pub fn attach(functions: &[Function], scope: &Scope, progress: Progress<'_>) -> 
     let mut links: BTreeMap<usize, Box<dyn Attached>> = BTreeMap::new();
     let mut entries: Vec<Box<dyn Attached>> = Vec::new();
     let mut programs = Vec::new();
-    let mut refused = Vec::new();
     // All exits before any entry: see the system calls.
     for (index, function) in functions.iter().enumerate() {
+        if is_in(&refused, index) {
+            continue;
+        }
         if scope.count_only || !progress(index, 2 * functions.len()) {
             break;
         }
@@ -117,7 +119,7 @@ pub fn attach(functions: &[Function], scope: &Scope, progress: Progress<'_>) -> 
         }
     }
     for (index, function) in functions.iter().enumerate() {
-        if refused.iter().any(|(refused, _)| *refused == index) {
+        if is_in(&refused, index) {
             continue;
         }
         if !progress(functions.len() + index, 2 * functions.len()) {
@@ -142,6 +144,13 @@ pub fn attach(functions: &[Function], scope: &Scope, progress: Progress<'_>) -> 
     let links = links.into_values().chain(entries).collect();
     let session = Session::new(Backend::Fentry, layout, ebpf, programs, links, scope)?;
     Ok(Attachment { session, refused })
+}
+
+/// Targets by index, and why they are not attached.
+pub(crate) type Refused = Vec<(usize, Refusal)>;
+
+pub(crate) fn is_in(refused: &[(usize, Refusal)], index: usize) -> bool {
+    refused.iter().any(|(refused, _)| *refused == index)
 }
 
 type Link = (Box<dyn Attached>, Option<ProgramFd>);
@@ -170,9 +179,10 @@ fn attach_entry(ebpf: &mut Ebpf, program: &str, function: &Function, btf: &Btf) 
     Ok((Box::new(link), clone_fd(entry.fd())))
 }
 
-/// Loads the object and fills the maps that say which address is which target.
-pub(crate) fn load(functions: &[Function], scope: &Scope) -> Result<(Ebpf, Layout), Refusal> {
-    let addresses = addresses(functions)?;
+/// Loads the object and fills the maps that say which address is which target. Also tells which functions are not
+/// there.
+pub(crate) fn load(functions: &[Function], scope: &Scope) -> Result<(Ebpf, Layout, Refused), Refusal> {
+    let (addresses, missing) = addresses(functions)?;
     let layout = Layout { targets: functions.len() as u32, classes: scope.classes };
     let sizes = Sizes { addresses: addresses.len().max(1) as u32, ..Sizes::aggregating(layout, scope) };
     let mut ebpf = object::load(sizes, scope)?;
@@ -186,7 +196,7 @@ pub(crate) fn load(functions: &[Function], scope: &Scope) -> Result<(Ebpf, Layou
         let place = if scope.wants_sizes() { function.place() } else { maps::NO_SIZE };
         places.set(target, place, 0).map_err(refuse)?;
     }
-    Ok((ebpf, layout))
+    Ok((ebpf, layout, missing))
 }
 
 /// The kernel's types, parsed once: that takes longer than all the rest.
@@ -222,15 +232,17 @@ pub fn floor(calls: u32) -> Result<Histogram, Refusal> {
     Ok(session.read()?.swap_remove(0).total())
 }
 
-/// The addresses of `functions` with the index of each. A name may have several: the target is the same.
-pub(crate) fn addresses(functions: &[Function]) -> Result<Vec<(u64, u32)>, Refusal> {
+type Addresses = (Vec<(u64, u32)>, Refused);
+
+/// The addresses of `functions` with the index of each, and those that are not there. A name may have several: the target is the same.
+fn addresses(functions: &[Function]) -> Result<Addresses, Refusal> {
     const TABLE: &str = "/proc/kallsyms";
     let table = fs::read_to_string(TABLE)
         .map_err(|error| Refusal::from_error("reading the addresses of functions", &error))?;
     find_addresses(&table, functions)
 }
 
-fn find_addresses(table: &str, functions: &[Function]) -> Result<Vec<(u64, u32)>, Refusal> {
+fn find_addresses(table: &str, functions: &[Function]) -> Result<Addresses, Refusal> {
     let mut found = Vec::new();
     // Many functions, and a table of a hundred thousand lines.
     let names: std::collections::HashMap<&str, usize> =
@@ -246,17 +258,19 @@ fn find_addresses(table: &str, functions: &[Function]) -> Result<Vec<(u64, u32)>
             found.push((address, target as u32));
         }
     }
-    for (target, function) in (0_u32..).zip(functions) {
-        let mut own = found.iter().filter(|(_, of)| *of == target).peekable();
-        let tried = || format!("looking up {}", function.name);
-        if own.peek().is_none() {
-            return Err(Refusal::new(tried(), "the kernel has no such symbol", Cause::NotBuiltIn));
-        }
-        if own.any(|(address, _)| *address == 0) {
-            return Err(Refusal::new(tried(), "its address reads 0", Cause::HiddenAddresses));
-        }
+    let tried = |target: usize| format!("looking up {}", functions[target].name);
+    if let Some((_, target)) = found.iter().find(|(address, _)| *address == 0) {
+        let tried = tried(*target as usize);
+        return Err(Refusal::new(tried, "its address reads 0", Cause::HiddenAddresses));
     }
-    Ok(found)
+    let there: HashSet<u32> = found.iter().map(|(_, target)| *target).collect();
+    let missing = (0..functions.len())
+        .filter(|target| !there.contains(&(*target as u32)))
+        .map(|target| {
+            (target, Refusal::new(tried(target), "the kernel has no such symbol", Cause::NotBuiltIn))
+        })
+        .collect();
+    Ok((found, missing))
 }
 
 #[cfg(test)]
@@ -271,14 +285,16 @@ mod tests {
         let table = "ffffffff81000010 T vfs_write\nffffffff81000020 t vfs_read\nffffffff81000030 t vfs_read\n\
                      ffffffff81000040 d vfs_read\nffffffff81000050 t vfs_read.cold\n";
         assert_eq!(
-            find_addresses(table, &[READ, WRITE]).unwrap(),
+            find_addresses(table, &[READ, WRITE]).unwrap().0,
             [(0xffff_ffff_8100_0010, 1), (0xffff_ffff_8100_0020, 0), (0xffff_ffff_8100_0030, 0)]
         );
     }
 
     #[test]
     fn missing_and_hidden_are_told_apart() {
-        assert_eq!(find_addresses("ff T vfs_write", &[READ]).unwrap_err().cause, Cause::NotBuiltIn);
+        let (found, missing) = find_addresses("ff T vfs_write", &[READ, WRITE]).unwrap();
+        assert_eq!(found, [(0xff, 1)]);
+        assert_eq!((missing.len(), missing[0].0, &missing[0].1.cause), (1, 0, &Cause::NotBuiltIn));
         assert_eq!(
             find_addresses("0000000000000000 T vfs_read", &[READ]).unwrap_err().cause,
             Cause::HiddenAddresses

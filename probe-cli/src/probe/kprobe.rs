@@ -21,20 +21,20 @@ use super::syscall::clone_fd;
 /// No kprobes, hidden addresses, or no function that is there and may be probed.
 pub fn attach(functions: &[Function], scope: &Scope, progress: Progress<'_>) -> Result<Attachment, Refusal> {
     object::bytes()?;
-    let (mut ebpf, layout) = function::load(functions, scope)?;
+    let (mut ebpf, layout, mut refused) = function::load(functions, scope)?;
     let pair: &[&str] = match scope.count_only {
         true => &[program::KPROBE_ENTER],
         // All exits before any entry: see the system calls.
         false => &[program::KPROBE_RETURN, program::KPROBE_ENTER],
     };
     let mut links: Vec<(usize, Box<dyn Attached>)> = Vec::new();
-    let (mut programs, mut refused): (Vec<_>, Vec<(usize, Refusal)>) = (Vec::new(), Vec::new());
+    let mut programs = Vec::new();
     for (turn, name) in pair.iter().enumerate() {
         let probe: &mut KProbe = object::program(&mut ebpf, name);
         probe.load().map_err(|error| Refusal::from_error(format!("loading {name}"), &error))?;
         programs.extend(clone_fd(probe.fd()));
         for (index, function) in functions.iter().enumerate() {
-            if refused.iter().any(|(refused, _)| *refused == index) {
+            if function::is_in(&refused, index) {
                 continue;
             }
             if !progress(turn * functions.len() + index, pair.len() * functions.len()) {

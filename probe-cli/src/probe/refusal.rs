@@ -146,6 +146,13 @@ impl Circumstances {
         }
     }
 
+    /// Every capability that tracing takes and the process lacks.
+    #[must_use]
+    pub fn missing_capabilities(&self) -> Vec<&'static str> {
+        let needed = [(CAP_BPF, "CAP_BPF"), (CAP_PERFMON, "CAP_PERFMON")];
+        needed.into_iter().filter(|(bit, _)| !self.holds(*bit)).map(|(_, name)| name).collect()
+    }
+
     /// What is behind "not permitted". perf says EACCES where its own switch decides, and all else EPERM.
     fn permission(&self, errno: Option<Errno>) -> Cause {
         if errno == Some(Errno::EACCES)

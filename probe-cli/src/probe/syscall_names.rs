@@ -208,7 +208,7 @@ const X86_64: &[(&str, libc::c_long)] = &[
     ("link", libc::SYS_link), ("lstat", libc::SYS_lstat), ("mkdir", libc::SYS_mkdir),
     ("mknod", libc::SYS_mknod), ("modify_ldt", libc::SYS_modify_ldt), ("open", libc::SYS_open),
     ("pause", libc::SYS_pause), ("pipe", libc::SYS_pipe), ("poll", libc::SYS_poll),
-    ("putpmsg", libc::SYS_putpmsg), 
+    ("putpmsg", libc::SYS_putpmsg),
     ("readlink", libc::SYS_readlink), ("rename", libc::SYS_rename), ("renameat", libc::SYS_renameat),
     ("rmdir", libc::SYS_rmdir), ("security", libc::SYS_security), ("select", libc::SYS_select),
     ("sendfile", libc::SYS_sendfile), ("set_thread_area", libc::SYS_set_thread_area),

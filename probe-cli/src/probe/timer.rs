@@ -28,7 +28,10 @@ const PAIRS: [(&str, &str); 2] =
 /// Hidden addresses, a function that is not there, no tracefs, or a program or link that is refused.
 pub fn trace(functions: &[Function], scope: &Scope) -> Result<Session, Refusal> {
     object::bytes()?;
-    let (mut ebpf, layout) = function::load(functions, scope)?;
+    let (mut ebpf, layout, missing) = function::load(functions, scope)?;
+    if let Some((_, refusal)) = missing.into_iter().next() {
+        return Err(refusal);
+    }
 
     let mut programs = Vec::new();
     let pairs = if scope.count_only { &PAIRS[1..] } else { &PAIRS };

@@ -9,6 +9,7 @@
 
 use std::path::Path;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use aya::programs::RawTracePoint;
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
@@ -26,6 +27,14 @@ const USUAL: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
 #[must_use]
 pub fn mounted() -> Option<&'static Path> {
     USUAL.into_iter().map(Path::new).find(|place| place.join("events").is_dir())
+}
+
+static FOR_EVERYBODY: AtomicBool = AtomicBool::new(false);
+
+/// Whether tracefs may be mounted where everybody sees it, for as long as attaching takes, where no mount namespace can
+/// be had.
+pub fn allow_system_changes(allowed: bool) {
+    FOR_EVERYBODY.store(allowed, Ordering::Relaxed);
 }
 
 /// Runs `work` with a tracefs, in another thread where it has to be mounted for that.
@@ -54,15 +63,21 @@ fn mount_and_run<R>(work: impl FnOnce(&Path) -> R) -> Result<R, Refusal> {
             refusal
         }
     };
-    unshare(CloneFlags::CLONE_NEWNS).map_err(refuse("entering a private mount namespace"))?;
     let nothing = None::<&str>;
-    // Else the mount would spread to the namespace this one was copied from.
-    mount(nothing, "/", nothing, MsFlags::MS_REC | MsFlags::MS_PRIVATE, nothing)
-        .map_err(refuse("making the mount namespace private"))?;
+    let private = || {
+        unshare(CloneFlags::CLONE_NEWNS).map_err(refuse("entering a private mount namespace"))?;
+        // Else the mount would spread to the namespace this one was copied from.
+        mount(nothing, "/", nothing, MsFlags::MS_REC | MsFlags::MS_PRIVATE, nothing)
+            .map_err(refuse("making the mount namespace private"))
+    };
+    match private() {
+        Err(refusal) if !FOR_EVERYBODY.load(Ordering::Relaxed) => return Err(refusal),
+        Ok(()) | Err(_) => {}
+    }
     let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
     mount(Some("tracefs"), place, Some("tracefs"), flags, nothing).map_err(refuse("mounting"))?;
     let result = work(place);
-    // It ends with the thread; this only makes it end now.
+    // A private one ends with the thread; this only makes it end now.
     let _ = umount2(place, MntFlags::MNT_DETACH);
     Ok(result)
 }

@@ -1,7 +1,7 @@
 //! System calls and instructions that the standard library does not give: the door for them.
 //!
-//! Three files hold `unsafe`, each a few lines behind a safe function: [`cache`], [`getrandom`] and
-//! [`memory_policy`].
+//! Four files hold `unsafe`, each a few lines behind a safe function: [`cache`], [`getrandom`], [`memory_policy`] and
+//! [`privileges`].
 
 pub mod affinity;
 pub mod arena;
@@ -10,3 +10,4 @@ pub mod disturbance;
 pub mod getrandom;
 pub mod lifeline;
 pub mod memory_policy;
+pub mod privileges;

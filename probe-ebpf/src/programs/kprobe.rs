@@ -36,14 +36,16 @@ fn hp_kprobe_ret(ctx: RetProbeContext) -> u32 {
     0
 }
 
-/// The registers of arguments are at places that are fixed in the program.
+/// All are read, and then one is chosen: the verifier takes no place in the registers that is computed.
 #[inline(always)]
 fn argument(ctx: &ProbeContext, index: u32) -> Option<u64> {
+    let read = |argument| record::opaque(ctx.arg(argument).unwrap_or(0));
+    let arguments = (read(0), read(1), read(2), read(3));
     match index {
-        0 => ctx.arg(0),
-        1 => ctx.arg(1),
-        2 => ctx.arg(2),
-        3 => ctx.arg(3),
+        0 => Some(arguments.0),
+        1 => Some(arguments.1),
+        2 => Some(arguments.2),
+        3 => Some(arguments.3),
         _ => None,
     }
 }

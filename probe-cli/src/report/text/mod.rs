@@ -9,7 +9,7 @@ mod live;
 mod lock;
 mod number;
 pub(crate) mod paint;
-mod refusal;
+pub(crate) mod refusal;
 mod table;
 mod verdict;
 pub(crate) mod words;
