@@ -1,7 +1,8 @@
 //! From targets to questions: what each name means on this machine, and in which ways it can be answered.
 
 use std::borrow::Cow;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use super::deny;
 use super::family::{Candidate, Family};
@@ -93,7 +94,8 @@ impl Way {
 /// What names are looked up in.
 #[derive(Debug)]
 pub struct Names {
-    symbols: Symbols,
+    /// Read when the first question needs it: that takes longer than all the rest.
+    symbols: OnceLock<Symbols>,
     process: Option<u32>,
     tree: Tree,
 }
@@ -111,19 +113,19 @@ impl Names {
     /// Those of this machine; files are looked for where `process` sees them.
     #[must_use]
     pub fn of_this_machine(process: Option<u32>) -> Self {
-        Self { symbols: Symbols::read(std::path::Path::new("/")), process, tree: Tree::system() }
+        Self { symbols: OnceLock::new(), process, tree: Tree::system() }
     }
 
     /// Names of a table, for tests.
     #[must_use]
     pub fn new(symbols: Symbols, process: Option<u32>, tree: Tree) -> Self {
-        Self { symbols, process, tree }
+        Self { symbols: OnceLock::from(symbols), process, tree }
     }
 
     /// The kernel's functions.
     #[must_use]
-    pub const fn symbols(&self) -> &Symbols {
-        &self.symbols
+    pub fn symbols(&self) -> &Symbols {
+        self.symbols.get_or_init(|| Symbols::read(Path::new("/")))
     }
 
     /// The questions behind `texts`; names of functions are regular expressions where `regex` says so. `returns` says
@@ -181,9 +183,9 @@ impl Names {
     }
 
     fn functions(&self, text: &str, pattern: &Pattern, left_out: &mut Vec<String>) -> Result<Vec<Question>> {
-        let names = self.symbols.matching(pattern);
+        let names = self.symbols().matching(pattern);
         if names.is_empty() {
-            if self.symbols.is_empty() {
+            if self.symbols().is_empty() {
                 return Err(Error::NotTraceable {
                     target: text.to_owned(),
                     why: "the kernel's table of symbols, /proc/kallsyms, cannot be read".to_owned(),
@@ -192,7 +194,7 @@ impl Names {
             return Err(Error::UnknownTarget {
                 name: text.to_owned(),
                 how: "traced",
-                candidates: nearest::to(text, self.symbols.names()),
+                candidates: nearest::to(text, self.symbols().names()),
             });
         }
         let mut questions = Vec::new();
@@ -220,7 +222,7 @@ impl Names {
 
     /// Static functions may share a name, and a probe by name would get one of them by chance.
     fn ambiguous(&self, name: &str) -> Option<String> {
-        let addresses = self.symbols.addresses(name);
+        let addresses = self.symbols().addresses(name);
         let told: Vec<String> = addresses.iter().map(|address| format!("{address:#x}")).collect();
         (addresses.len() > 1).then(|| {
             format!(
@@ -232,11 +234,11 @@ impl Names {
     }
 
     fn timer(&self, text: &str, name: &str) -> Result<Question> {
-        if self.symbols.addresses(name).is_empty() && !self.symbols.is_empty() {
+        if self.symbols().addresses(name).is_empty() && !self.symbols().is_empty() {
             return Err(Error::UnknownTarget {
                 name: text.to_owned(),
                 how: "traced",
-                candidates: nearest::to(name, self.symbols.names()),
+                candidates: nearest::to(name, self.symbols().names()),
             });
         }
         let function = Function { name: Cow::Owned(name.to_owned()), size: Place::Unknown };
