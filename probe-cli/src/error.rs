@@ -37,6 +37,42 @@ pub enum Error {
         /// Names that are near to it, nearest first.
         candidates: Vec<String>,
     },
+    /// A target is not written as targets are.
+    #[error("`{}` is no target: {why}; `probe-cli trace --help` shows how targets are written", safe(target))]
+    BadTarget {
+        /// What was typed.
+        target: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// A target is there and cannot, or must not, be traced.
+    #[error("`{}` cannot be traced: {}", safe(target), safe(why))]
+    NotTraceable {
+        /// What was typed.
+        target: String,
+        /// Why.
+        why: String,
+    },
+    /// Two flags do not go together, or a value means nothing.
+    #[error("{}", safe(.0))]
+    Usage(String),
+    /// Nothing could be attached, since this environment does not allow it.
+    #[error("nothing could be attached: {}; `probe-cli doctor` says what works here", safe(.0))]
+    NothingAttached(String),
+    /// Capabilities are missing.
+    #[error("{} {} not held, and tracing needs {}; run as root, or: sudo setcap {} PATH-OF-PROBE-CLI", .0.join(" and "), if .0.len() == 1 { "is" } else { "are" }, if .0.len() == 1 { "it" } else { "them" }, setcap(.0))]
+    Capabilities(Vec<&'static str>),
+    /// Too many calls were lost, or a target was hit too often.
+    #[error("{}", safe(.0))]
+    Quality(String),
+    /// The traced program could not be started.
+    #[error("{} could not be started", safe(program))]
+    Command {
+        /// What was to be run.
+        program: String,
+        /// What the kernel answered.
+        source: io::Error,
+    },
     /// A CPU that is not online, or not allowed to this process.
     #[error("CPU {cpu} cannot be used; this process may run on {allowed}")]
     CpuNotHere {
@@ -160,8 +196,12 @@ impl Error {
             | Self::NodeNotHere { .. }
             | Self::OneDocument { .. }
             | Self::Dash => 2,
-            Self::UnknownTarget { .. } => 4,
+            Self::UnknownTarget { .. } | Self::NotTraceable { .. } => 4,
+            Self::BadTarget { .. } | Self::Usage(_) => 2,
+            Self::NothingAttached(_) | Self::Capabilities(_) => 3,
+            Self::Quality(_) => 5,
             Self::Write { .. }
+            | Self::Command { .. }
             | Self::SymbolicLink { .. }
             | Self::UserRights { .. }
             | Self::Read { .. }
@@ -203,6 +243,10 @@ pub fn chain(error: &dyn error::Error) -> String {
         cause = error.source();
     }
     line
+}
+
+fn setcap(missing: &[&str]) -> String {
+    format!("{}=ep", missing.join(",").to_lowercase())
 }
 
 fn nearest(candidates: &[String]) -> String {

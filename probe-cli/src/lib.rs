@@ -2,7 +2,8 @@
 //!
 //! Data flows through the modules in this order: [`experiment`] (what to measure, with the mail's [`claim`])
 //! to [`harness`] (launches, blocks, batches) to [`stats`] (pure numbers) to [`report`] (data and words);
-//! [`probe`] loads the eBPF object and times the same batches and the live kernel; [`host`] says what this
+//! [`probe`] loads the eBPF object and times the same batches and the live kernel; [`trace`] puts anybody's questions
+//! to it; [`host`] says what this
 //! machine is. `unsafe` lives in [`tsc`] and [`sys`] alone.
 
 pub mod claim;
@@ -11,8 +12,10 @@ pub mod error;
 pub mod experiment;
 pub mod harness;
 pub mod host;
+pub mod nearest;
 pub mod probe;
 pub mod report;
 pub mod stats;
 pub mod sys;
+pub mod trace;
 pub mod tsc;

@@ -78,7 +78,20 @@ fn alone_it_gives_six_lines_of_help_four_examples_and_what_works() {
 
 #[test]
 fn every_help_has_examples_and_goes_to_stdout() {
-    for subcommand in ["run", "doctor", "list", "call", "report", "completions", "man"] {
+    for subcommand in [
+        "run",
+        "doctor",
+        "list",
+        "trace",
+        "count",
+        "slow",
+        "heatmap",
+        "call",
+        "calibrate",
+        "report",
+        "completions",
+        "man",
+    ] {
         let output = run(&[subcommand, "--help"]);
         assert_exit(&output, 0);
         let help = text(&output.stdout);
@@ -389,13 +402,18 @@ fn completions_and_manual_pages_cover_the_subcommands() {
     assert_eq!(
         pages,
         [
+            "probe-cli-calibrate.1",
             "probe-cli-call.1",
             "probe-cli-completions.1",
+            "probe-cli-count.1",
             "probe-cli-doctor.1",
+            "probe-cli-heatmap.1",
             "probe-cli-list.1",
             "probe-cli-man.1",
             "probe-cli-report.1",
             "probe-cli-run.1",
+            "probe-cli-slow.1",
+            "probe-cli-trace.1",
             "probe-cli.1"
         ]
     );

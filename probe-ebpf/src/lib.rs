@@ -7,6 +7,7 @@
 //! | [`pairing`] | which exit belongs to which entry |
 //! | [`histogram`] | the bucket of a duration |
 //! | [`size`] | the class of a size |
+//! | [`slow`] | the event of a single slow call |
 //! | [`quality`] | what is counted about calls that could not be timed |
 //! | [`maps`] | names of maps and programs, and the layout of rows |
 //!
@@ -21,3 +22,4 @@ pub mod quality;
 #[cfg(not(target_arch = "bpf"))]
 pub mod site;
 pub mod size;
+pub mod slow;

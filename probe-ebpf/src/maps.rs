@@ -20,12 +20,104 @@ pub const BATCHES: &str = "BATCHES";
 /// Hash from a thread to its open batch.
 pub const OPEN_BATCHES: &str = "OPEN_BATCHES";
 
+/// Hash of [`histogram::Row`](crate::histogram::Row) by [`Key`], where calls are told apart by who makes them.
+pub const KEYED: &str = "KEYED";
+/// Hash of the processes that are followed.
+pub const FOLLOWED: &str = "FOLLOWED";
+/// Array of bits, one a CPU: whether calls that begin there are counted.
+pub const CPUS: &str = "CPUS";
+/// Ring buffer of [`slow::SlowCall`](crate::slow::SlowCall).
+pub const SLOW_CALLS: &str = "SLOW_CALLS";
+
 /// Global: process whose calls are counted; 0 for all.
 pub const PROCESS: &str = "PROCESS";
 /// Global: thread whose calls are counted; 0 for all.
 pub const THREAD: &str = "THREAD";
+/// Global: process whose calls are not counted; 0 for none.
+pub const EXCLUDED: &str = "EXCLUDED";
+/// Global: whether only processes in [`FOLLOWED`] are counted.
+pub const FOLLOW: &str = "FOLLOW";
+/// Global: where a task's process number is in the kernel's `task_struct`.
+pub const TASK_PROCESS: &str = "TASK_PROCESS";
+/// Global: name of the threads whose calls are counted, as its two words; both 0 for all.
+pub const COMM: &str = "COMM";
+/// Global: cgroup whose calls are counted, those below it among them; 0 for all.
+pub const CGROUP: &str = "CGROUP";
+/// Global: how deep below the root that cgroup is.
+pub const CGROUP_LEVEL: &str = "CGROUP_LEVEL";
+/// Global: whether only calls that begin on the CPUs in [`CPUS`] are counted.
+pub const BY_CPU: &str = "BY_CPU";
+/// Global: smallest size that is counted.
+pub const SIZE_MIN: &str = "SIZE_MIN";
+/// Global: largest size that is counted, inclusive.
+pub const SIZE_MAX: &str = "SIZE_MAX";
 /// Global: [`size::count`] of the layout.
 pub const CLASSES: &str = "CLASSES";
+/// Global: nested calls that are timed.
+pub const DEPTH: &str = "DEPTH";
+/// Global: [`By::code`].
+pub const BY: &str = "BY";
+/// Global: whether entries alone are counted, and nothing is timed.
+pub const COUNT_ONLY: &str = "COUNT_ONLY";
+/// Global: duration from which on a call is reported by itself, ns; 0 for never.
+pub const SLOW_NS: &str = "SLOW_NS";
+
+/// Words of [`CPUS`].
+pub const CPU_WORDS: u32 = 128;
+
+/// By whom calls are told apart.
+#[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
+pub enum By {
+    /// Not at all.
+    #[default]
+    Nobody,
+    /// Process.
+    Process,
+    /// Name of the thread.
+    Comm,
+    /// cgroup of the unified hierarchy.
+    Cgroup,
+}
+
+impl By {
+    /// As the programs know it.
+    #[must_use]
+    pub const fn code(self) -> u32 {
+        self as u32
+    }
+}
+
+/// The key of [`KEYED`]: a row, and who.
+#[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
+#[repr(C)]
+pub struct Key {
+    /// Row of the target and class.
+    pub row: u32,
+    /// Always 0: the kernel compares every byte.
+    pub zero: u32,
+    /// A process, the two words of a name, or a cgroup.
+    pub who: [u64; 2],
+}
+
+/// A key as the words that user space reads.
+pub type KeyWords = [u64; size_of::<Key>() / 8];
+
+impl Key {
+    /// The key that the kernel holds as `words`.
+    #[must_use]
+    pub const fn from_words(words: KeyWords) -> Self {
+        let first = words[0].to_ne_bytes();
+        Self {
+            row: u32::from_ne_bytes([first[0], first[1], first[2], first[3]]),
+            zero: 0,
+            who: [words[1], words[2]],
+        }
+    }
+}
+
+/// Marks in a place of [`SIZE_ARGUMENTS`] that the argument points to a structure that holds the size; its offset
+/// is in the upper half.
+pub const SIZE_IN_FIELD: u32 = 1 << 15;
 
 /// Marks a target whose sizes are not told apart in [`SIZE_ARGUMENTS`].
 pub const NO_SIZE: u32 = u32::MAX;
@@ -67,6 +159,22 @@ pub mod program {
     pub const TIMER_ENTER: &str = "hp_timer_enter";
     /// Tracepoint where it has run.
     pub const TIMER_EXIT: &str = "hp_timer_exit";
+    /// fentry, reading the size from a field of a structure, which takes a read of kernel memory.
+    pub const FUNCTION_ENTER_FIELD: &str = "hp_func_enter_f";
+    /// kprobe.
+    pub const KPROBE_ENTER: &str = "hp_kprobe_enter";
+    /// kretprobe.
+    pub const KPROBE_RETURN: &str = "hp_kprobe_ret";
+    /// uprobe at the entry of a user function, or at the first of two sites.
+    pub const UPROBE_ENTER: &str = "hp_uprobe_enter";
+    /// uretprobe of a user function.
+    pub const UPROBE_RETURN: &str = "hp_uprobe_ret";
+    /// uprobe at the second of two sites.
+    pub const UPROBE_END: &str = "hp_uprobe_end";
+    /// uprobe at a site that stands alone.
+    pub const UPROBE_POINT: &str = "hp_uprobe_point";
+    /// Raw tracepoint where a task is born.
+    pub const FORK: &str = "hp_fork";
     /// kprobe that does nothing: whether one attaches is all that is asked.
     pub const KPROBE_TRIAL: &str = "hp_kprobe_trial";
     /// uprobe on a user function that does nothing.
@@ -133,6 +241,12 @@ pub const fn frame_key(tid: u32, target: u32) -> u64 {
     (tid as u64) << 32 | target as u64
 }
 
+/// The thread in a key of [`FRAMES`].
+#[must_use]
+pub const fn frame_thread(key: u64) -> u32 {
+    (key >> 32) as u32
+}
+
 /// The target in a key of [`FRAMES`].
 #[must_use]
 pub const fn frame_target(key: u64) -> u32 {
@@ -174,6 +288,14 @@ mod tests {
             FUNCTION_EXIT,
             TIMER_ENTER,
             TIMER_EXIT,
+            FUNCTION_ENTER_FIELD,
+            KPROBE_ENTER,
+            KPROBE_RETURN,
+            UPROBE_ENTER,
+            UPROBE_RETURN,
+            UPROBE_END,
+            UPROBE_POINT,
+            FORK,
             KPROBE_TRIAL,
             USER_ENTER,
             USER_RETURN,
@@ -189,8 +311,20 @@ mod tests {
         for name in names {
             assert!(name.len() <= 15 && name.starts_with(PROGRAM_PREFIX), "{name}");
         }
-        for name in [HISTOGRAMS, QUALITY, FRAMES, SYSCALLS, FUNCTIONS, SIZE_ARGUMENTS, BATCHES, OPEN_BATCHES]
-        {
+        for name in [
+            HISTOGRAMS,
+            QUALITY,
+            FRAMES,
+            SYSCALLS,
+            FUNCTIONS,
+            SIZE_ARGUMENTS,
+            BATCHES,
+            OPEN_BATCHES,
+            KEYED,
+            FOLLOWED,
+            CPUS,
+            SLOW_CALLS,
+        ] {
             assert!(name.len() <= 15, "{name}");
         }
     }

@@ -8,12 +8,11 @@ use serde::Serialize;
 use super::{
     Words,
     kernel::{self, CallRow},
-    nearest,
     output::{Format, Output, document, tool},
 };
 use crate::{
     error::{Error, Result},
-    host,
+    host, nearest,
     report::{
         model::{Host, Tool},
         text::words::{hanging, safe},
@@ -28,7 +27,8 @@ use crate::{
 #[command(after_help = "\
 Examples:
   probe-cli call bpf_get_prandom_u32
-  probe-cli call bpf_probe_read_user:64 bpf_probe_read_user:4096
+  probe-cli call bpf_probe_read_user           every size there is of it
+  probe-cli call bpf_probe_read_user:64 bpf_probe_read_kernel:64
   probe-cli call bpf_ktime_get_ns -f json")]
 pub(super) struct Call {
     /// Primitives, as `probe-cli list call` names them
@@ -53,15 +53,17 @@ struct Calls {
 impl Call {
     pub(super) fn run(self, words: Words, out: &mut dyn Write) -> Result<()> {
         // All names before any time is spent.
+        let mut names = Vec::new();
         for name in &self.primitives {
-            let known = || kernel::primitives().map(|(name, _)| name);
-            if !known().any(|known| known == plain(name)) {
-                let candidates = nearest::to(plain(name), known());
+            let found = meant(plain(name));
+            if found.is_empty() {
+                let candidates = nearest::to(plain(name), kernel::primitives().map(|(name, _)| name));
                 return Err(Error::UnknownTarget { name: name.clone(), how: "called", candidates });
             }
+            names.extend(found);
         }
         self.output.check()?;
-        let rows = self.primitives.iter().map(|name| kernel::call(plain(name), self.samples));
+        let rows = names.into_iter().map(|name| kernel::call(name, self.samples));
         let rows = rows.collect::<Result<Vec<_>>>()?;
         let page = match self.output.format {
             Format::Text => text(&rows, self.output.style(words).width).into_bytes(),
@@ -73,6 +75,16 @@ impl Call {
             })?,
         };
         self.output.deliver(&page, out)
+    }
+}
+
+/// The primitive of this name, or all sizes of it.
+fn meant(name: &str) -> Vec<&'static str> {
+    let sized = |known: &str| known.strip_prefix(name).is_some_and(|rest| rest.starts_with(':'));
+    let names = || kernel::primitives().map(|(known, _)| known);
+    match names().find(|known| *known == name) {
+        Some(exact) => vec![exact],
+        None => names().filter(|known| sized(known)).collect(),
     }
 }
 
@@ -106,6 +118,13 @@ fn text(rows: &[CallRow], width: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_without_a_size_is_all_its_sizes() {
+        assert_eq!(meant("bpf_probe_read_user"), ["bpf_probe_read_user:64", "bpf_probe_read_user:4096"]);
+        assert_eq!(meant("bpf_probe_read_user:64"), ["bpf_probe_read_user:64"]);
+        assert_eq!(meant("bpf_probe_read"), [""; 0]);
+    }
 
     #[test]
     fn a_row_says_what_was_called_and_what_was_subtracted() {

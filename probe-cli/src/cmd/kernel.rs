@@ -6,10 +6,7 @@ use serde::Serialize;
 
 use crate::{
     error::{Error, Result},
-    experiment::{
-        self, Experiment,
-        question::{Candidate, Question},
-    },
+    experiment::{Experiment, question::Question as LiveQuestion},
     probe::{
         backend::Backend,
         calibration,
@@ -19,10 +16,13 @@ use crate::{
         markers::Markers,
         notes,
         refusal::Refusal,
-        syscall::SYSCALLS,
     },
     report::model::{LiveRow, MechanismRow, ProbeCost, Warning},
     stats::quantile::quantile,
+    trace::{
+        family::Family,
+        resolve::{Names, Question},
+    },
 };
 
 /// The mechanisms proper, in the order a target tries them; the rest of what is tried is what they stand on.
@@ -135,8 +135,8 @@ pub(super) fn live(
 }
 
 /// What is asked of the kernel beside an experiment; rows that differ in their tasks alone stand together.
-fn questions(experiment: &dyn Experiment, tasks: &[usize]) -> Vec<Question> {
-    let mut asked: Vec<Question> = tasks.iter().flat_map(|&tasks| experiment.live(tasks)).collect();
+fn questions(experiment: &dyn Experiment, tasks: &[usize]) -> Vec<LiveQuestion> {
+    let mut asked: Vec<LiveQuestion> = tasks.iter().flat_map(|&tasks| experiment.live(tasks)).collect();
     asked.sort_by_key(|question| asked_first(experiment, question.target));
     asked
 }
@@ -172,42 +172,43 @@ pub(super) fn call(name: &str, samples: u32) -> Result<CallRow> {
     })
 }
 
-/// Everything of the kernel that can be asked about, with what would answer here.
-pub(super) fn targets(mechanisms: &[MechanismRow]) -> Vec<TargetRow> {
-    let ladder = |name: String, question: &str, candidates: &[(Backend, String)]| {
-        let (backend, reason) = choose(mechanisms, candidates);
-        TargetRow { name, question: question.to_owned(), backend, reason }
-    };
-    let questions = experiment::ALL.iter().flat_map(|experiment| experiment.live(1));
-    let families = questions.map(|question| {
-        let candidates: Vec<_> = question
-            .candidates
-            .iter()
-            .map(|&candidate| (live::backend(candidate), in_words(candidate)))
-            .collect();
-        ladder(question.target.to_owned(), question.question, &candidates)
-    });
-    let syscalls = SYSCALLS.iter().map(|syscall| {
-        let events = (Backend::Tracepoint, "by its own events".to_owned());
-        let raw = (Backend::RawTracepoint, "by the points all system calls pass".to_owned());
-        let question = "one system call, from entry to exit; includes whatever it waits for";
-        ladder(format!("syscall:{}", syscall.name), question, &[events, raw])
-    });
-    let calls = PRIMITIVES.iter().map(|primitive| {
-        let called = (Backend::Call, "called from a program, the floor subtracted".to_owned());
-        ladder(format!("call:{}", primitive.name), primitive.what, &[called])
-    });
-    families.chain(syscalls).chain(calls).collect()
-}
+/// Functions that a pattern may add to a list.
+const FUNCTIONS: usize = 200;
 
-fn in_words(candidate: Candidate) -> String {
-    match candidate {
-        Candidate::Function(name) => format!("the function {name}"),
-        Candidate::SyscallEvents(name) => format!("the events of {name}"),
-        Candidate::RawSyscall(name) => format!("the points all system calls pass, for {name}"),
-        Candidate::Timer(name) => format!("the events around the timer function {name}"),
-        Candidate::Called(name) => format!("{name}, called from a program"),
+/// Everything that can be traced and `wanted`, with what would answer here. The kernel's functions are a hundred
+/// thousand: they are among them where a `pattern` asks for them. A pattern may also be a target of a program.
+pub(super) fn targets(
+    mechanisms: &[MechanismRow],
+    pattern: Option<&str>,
+    wanted: &dyn Fn(&str) -> bool,
+) -> Vec<TargetRow> {
+    let names = Names::of_this_machine(None);
+    let resolve = |target: &str| names.resolve(&[target.to_owned()], false, true);
+    let mut questions: Vec<Question> = Vec::new();
+    let everything = Family::ALL.iter().map(|family| family.name()).chain(["syscall:*"]);
+    for target in everything {
+        questions.extend(resolve(target).map(|found| found.questions).unwrap_or_default());
     }
+    for (name, _) in primitives() {
+        questions.extend(resolve(&format!("call:{name}")).map(|found| found.questions).unwrap_or_default());
+    }
+    questions.retain(|question| wanted(&question.target));
+    let functions = pattern.map(|pattern| match pattern.contains(['*', '?']) || pattern.contains(':') {
+        true => pattern.to_owned(),
+        false => format!("*{pattern}*"),
+    });
+    let found = functions.map(|target| resolve(&target).map(|found| found.questions).unwrap_or_default());
+    questions.extend(found.unwrap_or_default().into_iter().take(FUNCTIONS));
+    let mut rows: Vec<TargetRow> = Vec::new();
+    for question in questions {
+        if rows.iter().any(|row| row.name == question.target) {
+            continue;
+        }
+        let candidates: Vec<_> = question.ways.iter().map(|way| (way.backend(), way.what())).collect();
+        let (backend, reason) = choose(mechanisms, &candidates);
+        rows.push(TargetRow { name: question.target, question: question.question, backend, reason });
+    }
+    rows
 }
 
 /// The first candidate whose mechanism works, and why the earlier ones do not.

@@ -18,6 +18,7 @@ use crate::{
         paint::Role,
         words::{columns, hanging, left, safe},
     },
+    trace::pattern::glob,
 };
 
 /// List experiments, variants, kernel targets and probe sites
@@ -28,7 +29,9 @@ use crate::{
 Examples:
   probe-cli list
   probe-cli list pool              whatever has `pool` in its name
-  probe-cli list 'call:*' --json   `*` and `?` as in a shell")]
+  probe-cli list 'call:*' --json   `*` and `?` as in a shell
+  probe-cli list 'vfs_*'           kernel functions, and how each would be attached here
+  probe-cli list '/usr/bin/program:*::new'   functions of a program")]
 pub(super) struct List {
     /// Only what matches: a part of a name, or a pattern with * and ?
     #[arg(value_name = "PATTERN")]
@@ -99,7 +102,7 @@ impl List {
         Listing {
             schema: "probe-list/1",
             experiments: all.filter_map(|row| narrowed(row, &wanted)).collect(),
-            targets: kernel::targets(&mechanisms).into_iter().filter(|row| wanted(&row.name)).collect(),
+            targets: kernel::targets(&mechanisms, self.pattern.as_deref(), &wanted),
             sites: kernel::sites(&mechanisms).into_iter().filter(|row| wanted(&row.name)).collect(),
         }
     }
@@ -151,32 +154,6 @@ fn matches(pattern: &str, name: &str) -> bool {
     } else {
         name.contains(&pattern)
     }
-}
-
-/// Linear in the product of both lengths: only the last star is ever tried again.
-fn glob(pattern: &[u8], name: &[u8]) -> bool {
-    let (mut p, mut n) = (0, 0);
-    let mut star: Option<(usize, usize)> = None;
-    while n < name.len() {
-        match pattern.get(p) {
-            Some(b'*') => {
-                star = Some((p, n));
-                p += 1;
-            }
-            Some(&byte) if byte == b'?' || byte == name[n] => {
-                p += 1;
-                n += 1;
-            }
-            _ => match &mut star {
-                None => return false,
-                Some((at, taken)) => {
-                    *taken += 1;
-                    (p, n) = (*at + 1, *taken);
-                }
-            },
-        }
-    }
-    pattern[p..].iter().all(|&byte| byte == b'*')
 }
 
 fn text(listing: &Listing, style: Style) -> String {
@@ -252,8 +229,6 @@ fn cases(cases: &[CaseRow], style: Style) -> String {
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-
     use super::*;
 
     #[test]
@@ -273,25 +248,6 @@ mod tests {
             ("?", "", false),
         ] {
             assert_eq!(matches(pattern, name), expected, "{pattern} against {name}");
-        }
-    }
-
-    /// The definition, exponential and obvious.
-    fn naive(pattern: &[u8], name: &[u8]) -> bool {
-        match (pattern.split_first(), name.split_first()) {
-            (None, _) => name.is_empty(),
-            (Some((b'*', rest)), None) => naive(rest, name),
-            (Some((b'*', rest)), Some((_, shorter))) => naive(rest, name) || naive(pattern, shorter),
-            (Some((b'?', rest)), Some((_, shorter))) => naive(rest, shorter),
-            (Some((byte, rest)), Some((first, shorter))) => byte == first && naive(rest, shorter),
-            (Some(_), None) => false,
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn globs_match_as_defined(pattern in "[ab*?]{0,7}", name in "[ab]{0,8}") {
-            prop_assert_eq!(glob(pattern.as_bytes(), name.as_bytes()), naive(pattern.as_bytes(), name.as_bytes()));
         }
     }
 }

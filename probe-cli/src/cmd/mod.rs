@@ -3,22 +3,28 @@
 //! A subcommand is its arguments and a `run`. Data goes to the standard output it is given, words to standard
 //! error; exit codes are those of [`Error::exit_code`].
 
+mod calibrate;
 mod call;
 mod completions;
+mod count;
 mod doctor;
 mod form;
+mod heatmap;
+mod hidden;
 mod interrupt;
 mod kernel;
 mod lab;
 mod launch;
 mod list;
 mod man;
-mod nearest;
 mod output;
 mod progress;
 mod report;
 mod run;
 mod select;
+mod slow;
+mod trace;
+mod tracing;
 mod welcome;
 
 use std::{
@@ -45,9 +51,11 @@ Examples:
   probe-cli run pool-mix --quick         one experiment in under a minute
   probe-cli run --json report.json       all of them, kept as a file
   probe-cli doctor                       what works here, and what to do about the rest
+  probe-cli trace syscall:getrandom -d 5 latencies of a system call, as the kernel counts them
   probe-cli call bpf_get_prandom_u32     the kernel's own generator, timed
 
-Exit codes: 0 done, 1 failed, 2 usage, 3 this environment cannot, 4 no such target, 130 second Ctrl-C.";
+Exit codes: 0 done, 1 failed, 2 usage, 3 this environment cannot, 4 no such target, 5 too much lost or too hot,
+130 second Ctrl-C.";
 
 /// What is said beside the data, and how.
 #[derive(Args, Clone, Copy, Debug)]
@@ -75,11 +83,18 @@ enum Command {
     Run(run::Run),
     Doctor(doctor::Doctor),
     List(list::List),
+    Trace(Box<trace::Trace>),
+    Count(Box<count::Count>),
+    Slow(Box<slow::Slow>),
+    Heatmap(Box<heatmap::Heatmap>),
     Call(call::Call),
+    Calibrate(calibrate::Calibrate),
     Report(report::Report),
     Completions(completions::Completions),
     Man(man::Man),
     Launch(launch::Launch),
+    Hold(hidden::Hold),
+    Inspect(hidden::Inspect),
 }
 
 impl Words {
@@ -124,11 +139,18 @@ impl Cli {
             Some(Command::Run(command)) => command.run(words, out),
             Some(Command::Doctor(command)) => command.run(words, out),
             Some(Command::List(command)) => command.run(words, out),
+            Some(Command::Trace(command)) => command.run(words, out),
+            Some(Command::Count(command)) => command.run(words, out),
+            Some(Command::Slow(command)) => command.run(words, out),
+            Some(Command::Heatmap(command)) => command.run(words, out),
             Some(Command::Call(command)) => command.run(words, out),
+            Some(Command::Calibrate(command)) => command.run(words, out),
             Some(Command::Report(command)) => command.run(words, out),
             Some(Command::Completions(command)) => command.run(out),
             Some(Command::Man(command)) => command.run(words),
             Some(Command::Launch(command)) => command.run(out),
+            Some(Command::Hold(command)) => command.run(),
+            Some(Command::Inspect(command)) => command.run(out),
         }?;
         out.flush().map_err(Error::Stdout)
     }

@@ -26,6 +26,14 @@ impl Bar {
         Self(bar)
     }
 
+    /// How far attaching is.
+    pub(super) fn attaching(words: Words) -> Self {
+        let bar = Self::new(words, "attaching");
+        let style = ProgressStyle::with_template("{prefix} {pos} of {len}, Ctrl-C stops it");
+        bar.0.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+        bar
+    }
+
     pub(super) fn set(&self, done: u64, all: u64) {
         self.0.set_length(all);
         self.0.set_position(done);

@@ -1,9 +1,9 @@
 //! Which experiments were meant.
 
-use super::nearest;
 use crate::{
     error::{Error, Result},
     experiment::{self, Experiment},
+    nearest,
 };
 
 /// An experiment, and its index in batch keys.

@@ -11,15 +11,15 @@ use crate::{
 const HELP: &str = "\
 probe-cli measures what mails to the kernel list claim, on this CPU and beside the live kernel
   run [EXPERIMENT...]   every variant of an experiment, interleaved, with two verdicts
+  trace TARGET...       latencies of live functions; count, slow and heatmap take the same targets
   list [PATTERN]        experiments, variants, kernel targets, probe sites
-  call PRIMITIVE...     times kernel primitives by calling them from an eBPF program
   doctor                what this kernel, user, CPU and build can do, and what is missing
   COMMAND --help        everything else, with examples
 
 examples
   probe-cli run pool-mix --quick
   probe-cli run --json report.json
-  probe-cli list pool
+  probe-cli trace syscall:getrandom -d 5
   probe-cli call bpf_get_prandom_u32
 ";
 

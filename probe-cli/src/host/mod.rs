@@ -11,7 +11,7 @@ pub mod interrupts;
 pub mod privilege;
 pub mod surroundings;
 mod tree;
-mod vdso;
+pub(crate) mod vdso;
 
 pub use tree::Tree;
 

@@ -6,12 +6,11 @@ use std::time::Instant;
 
 use probe_abi::batch::BatchKey;
 use probe_abi::site;
-use probe_abi::size::Classes;
 
 use super::function;
 use super::markers::Markers;
-use super::object::Filter;
 use super::refusal::Refusal;
+use super::scope::Scope;
 use super::session::Session;
 use super::syscall::{self, Syscall};
 use crate::harness::markers::BatchSource as _;
@@ -69,11 +68,9 @@ pub(crate) fn raw_floor() -> Result<Histogram, Refusal> {
     syscall_floor(syscall::trace_raw)
 }
 
-fn syscall_floor(
-    trace: fn(&[Syscall], Filter, Classes) -> Result<Session, Refusal>,
-) -> Result<Histogram, Refusal> {
+fn syscall_floor(trace: fn(&[Syscall], &Scope) -> Result<Session, Refusal>) -> Result<Histogram, Refusal> {
     let emptiest: Vec<_> = Syscall::by_name("getppid").into_iter().collect();
-    let session = trace(&emptiest, Filter::own_thread(), Classes::One)?;
+    let session = trace(&emptiest, &Scope::own_thread())?;
     for _ in 0..FLOOR_CALLS {
         nix::unistd::getppid();
     }

@@ -4,8 +4,9 @@ use aya::Ebpf;
 use aya::programs::{RawTracePoint, RawTracePointRunOptions, TestRun as _};
 use probe_abi::maps::{CALL_FAILED, CALLS_PER_RUN, program};
 
-use super::object::{self, Filter, Sizes};
+use super::object::{self, Sizes};
 use super::refusal::{Cause, Refusal};
+use super::scope::Scope;
 
 /// A primitive that can be called.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -76,7 +77,7 @@ pub struct CallTimes {
 ///
 /// A program is refused, or the calls fail.
 pub fn measure(primitive: Primitive, repetitions: u32) -> Result<CallTimes, Refusal> {
-    let mut ebpf = object::load(Sizes::SMALLEST, Filter::default())?;
+    let mut ebpf = object::load(Sizes::SMALLEST, &Scope::default())?;
     for name in [program::CALL_FLOOR, primitive.program] {
         object::program::<RawTracePoint>(&mut ebpf, name)
             .load()

@@ -7,13 +7,13 @@ use aya::programs::KProbe;
 use probe_abi::batch::BatchKey;
 use probe_abi::maps::program;
 use probe_abi::site;
-use probe_abi::size::Classes;
 
 use super::call::{self, Primitive};
 use super::function;
 use super::markers::Markers;
-use super::object::{self, Filter, Sizes};
+use super::object::{self, Sizes};
 use super::refusal::{Cause, Refusal};
+use super::scope::Scope;
 use super::session::Session;
 use super::syscall::{self, Syscall};
 use super::tracefs;
@@ -80,7 +80,7 @@ fn try_tracefs() -> Result<String, Refusal> {
 }
 
 fn try_ring_buffer() -> Result<String, Refusal> {
-    object::load(Sizes::SMALLEST, Filter::default()).map(|_| "created".to_owned())
+    object::load(Sizes::SMALLEST, &Scope::default()).map(|_| "created".to_owned())
 }
 
 fn try_uprobe() -> Result<String, Refusal> {
@@ -92,9 +92,9 @@ fn try_uprobe() -> Result<String, Refusal> {
     seen(markers.drain().len() as u64)
 }
 
-fn try_pair(trace: fn(&[Syscall], Filter, Classes) -> Result<Session, Refusal>) -> Result<String, Refusal> {
+fn try_pair(trace: fn(&[Syscall], &Scope) -> Result<Session, Refusal>) -> Result<String, Refusal> {
     let call = Syscall::by_name("getppid").into_iter().collect::<Vec<_>>();
-    let session = trace(&call, Filter::own_thread(), Classes::One)?;
+    let session = trace(&call, &Scope::own_thread())?;
     for _ in 0..CALLS {
         nix::unistd::getppid();
     }
@@ -106,7 +106,7 @@ fn try_fentry() -> Result<String, Refusal> {
 }
 
 fn try_kprobe() -> Result<String, Refusal> {
-    let mut ebpf = object::load(Sizes::SMALLEST, Filter::default())?;
+    let mut ebpf = object::load(Sizes::SMALLEST, &Scope::default())?;
     let probe: &mut KProbe = object::program(&mut ebpf, program::KPROBE_TRIAL);
     let refuse = |error| Refusal::from_error(format!("attaching a kprobe to {ORDINARY_FUNCTION}"), &error);
     probe.load().map_err(refuse)?;

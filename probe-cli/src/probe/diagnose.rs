@@ -6,8 +6,9 @@ use aya::programs::{RawTracePoint, RawTracePointRunOptions, TestRun as _};
 use aya_log::EbpfLogger;
 use probe_abi::maps::program;
 
-use super::object::{self, Filter, Sizes};
+use super::object::{self, Sizes};
 use super::refusal::{Cause, Refusal};
+use super::scope::Scope;
 
 /// Runs the object's diagnostic program once and returns what it logged.
 ///
@@ -15,7 +16,7 @@ use super::refusal::{Cause, Refusal};
 ///
 /// The program is refused, or its log cannot be read.
 pub fn diagnose() -> Result<Vec<String>, Refusal> {
-    let mut ebpf = object::load(Sizes::SMALLEST, Filter::default())?;
+    let mut ebpf = object::load(Sizes::SMALLEST, &Scope::default())?;
     let lines = Lines::default();
     let mut logger = EbpfLogger::init_with_logger(&mut ebpf, &lines)
         .map_err(|error| Refusal::new("reading the object's log", error.to_string(), Cause::Unknown))?;

@@ -15,15 +15,14 @@ use nix::fcntl::OFlag;
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::unistd::getppid;
 use probe_abi::quality::Quality;
-use probe_abi::size::Classes;
 
 use super::backend::Backend;
 use super::calibration;
 use super::call::{self, Primitive};
 use super::function::{self, Function};
-use super::object::Filter;
 use super::refusal::{Cause, Refusal};
-use super::session::{Session, TargetReading};
+use super::scope::Scope;
+use super::session::{RowKey, Session, TargetReading};
 use super::syscall::{self, Syscall};
 use super::timer;
 use crate::experiment::question::{Candidate, Load, Question, Traced};
@@ -72,7 +71,7 @@ fn describe(candidate: Candidate) -> String {
     }
 }
 
-fn attach(candidate: Candidate, filter: Filter) -> Result<Session, Refusal> {
+fn attach(candidate: Candidate, scope: &Scope) -> Result<Session, Refusal> {
     let syscall = |name: &str| {
         Syscall::by_name(name).ok_or_else(|| {
             let tried = format!("tracing syscall:{name}");
@@ -80,12 +79,10 @@ fn attach(candidate: Candidate, filter: Filter) -> Result<Session, Refusal> {
         })
     };
     match candidate {
-        Candidate::Function(name) => {
-            function::trace(&[Function { name, size_argument: None }], filter, Classes::One)
-        }
-        Candidate::SyscallEvents(name) => syscall::trace_events(&[syscall(name)?], filter, Classes::One),
-        Candidate::RawSyscall(name) => syscall::trace_raw(&[syscall(name)?], filter, Classes::One),
-        Candidate::Timer(name) => timer::trace(&[name]),
+        Candidate::Function(name) => function::trace(&[Function::named(name)], scope),
+        Candidate::SyscallEvents(name) => syscall::trace_events(&[syscall(name)?], scope),
+        Candidate::RawSyscall(name) => syscall::trace_raw(&[syscall(name)?], scope),
+        Candidate::Timer(name) => timer::trace(&[Function::named(name)], scope),
         Candidate::Called(name) => Err(unknown_primitive(name, "it is called, not attached to")),
     }
 }
@@ -173,12 +170,12 @@ struct Measured {
 }
 
 fn measure(candidate: Candidate, question: &Question, effort: Effort) -> Result<Measured, Refusal> {
-    let mut total = TargetReading { classes: vec![Histogram::default()], ..Default::default() };
+    let mut total = TargetReading::default();
     let (mut missed, mut calls, mut interrupts) = (Some(0), 0, Some(0));
     let traced = question.load.traced();
-    let filter = match traced {
-        Traced::OurCalls | Traced::ForOurCalls => Filter::own_process(),
-        Traced::Anywhere => Filter::default(),
+    let scope = match traced {
+        Traced::OurCalls | Traced::ForOurCalls => Scope::own_process(),
+        Traced::Anywhere => Scope::default(),
     };
     // Reading them is itself a call, which would be counted where ours are.
     let interrupts_so_far =
@@ -190,7 +187,7 @@ fn measure(candidate: Candidate, question: &Question, effort: Effort) -> Result<
     run(&mut prepared, effort.calls / 10)?;
     for round in 0..effort.rounds {
         let mut with_probes = |prepared: &mut [Calls], probed: &mut Times| {
-            let session = attach(candidate, filter)?;
+            let session = attach(candidate, &scope)?;
             let interrupts_before = interrupts_so_far();
             let turn = run(prepared, effort.calls)?;
             let during = interrupts_so_far()
@@ -200,7 +197,7 @@ fn measure(candidate: Candidate, question: &Question, effort: Effort) -> Result<
             calls += turn.calls;
             probed.push(&turn);
             let reading = session.read()?.swap_remove(0);
-            total.classes[0].merge(&reading.total());
+            total.rows.entry(RowKey::default()).or_default().merge(&reading.total());
             for (sum, count) in total.counts.iter_mut().zip(reading.counts) {
                 *sum += count;
             }

@@ -11,8 +11,9 @@ use probe_abi::quality::{Counts, Quality};
 use probe_abi::site;
 
 use super::notes::{self, Site};
-use super::object::{self, Filter, Sizes, take_map};
+use super::object::{self, Sizes, take_map};
 use super::refusal::{Cause, Refusal};
+use super::scope::Scope;
 use crate::harness::markers::BatchSource;
 
 /// Room for 32 768 batches between two calls of [`BatchSource::drain`].
@@ -53,7 +54,7 @@ impl Markers {
         object::bytes()?;
         let sites = notes::sites(binary)?;
         let sizes = Sizes { batches: THREADS, ring_bytes, ..Sizes::SMALLEST };
-        let mut ebpf = object::load(sizes, Filter::default())?;
+        let mut ebpf = object::load(sizes, &Scope::default())?;
         // The end first: a batch under way then ends unmatched, and none stays open.
         for (name, marker) in
             [(program::BATCH_END, site::BATCH_END), (program::BATCH_BEGIN, site::BATCH_BEGIN)]

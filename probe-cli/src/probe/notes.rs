@@ -3,9 +3,11 @@
 use std::fs;
 use std::path::Path;
 
-use object::read::elf::{ElfFile64, ProgramHeader as _};
-use object::{Endianness, Object as _, ObjectSection as _, elf};
+use object::read::elf::ElfFile64;
+use object::{Endianness, Object as _, ObjectSection as _};
+use serde::{Deserialize, Serialize};
 
+use super::program_file;
 use super::refusal::{Cause, Refusal};
 
 const NOTES_SECTION: &str = ".note.stapsdt";
@@ -14,7 +16,7 @@ const NOTE_NAME: &[u8] = b"stapsdt\0";
 const NOTE_TYPE: u32 = 3;
 
 /// A probe site.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Site {
     /// Who provides it.
     pub provider: String,
@@ -26,6 +28,8 @@ pub struct Site {
     pub address: u64,
     /// Offset of its instruction in the file: what a uprobe wants.
     pub offset: u64,
+    /// Whether the program passes it only while a counter in its memory is not 0.
+    pub guarded: bool,
 }
 
 /// All sites of the program file at `binary`.
@@ -37,33 +41,26 @@ pub fn sites(binary: &Path) -> Result<Vec<Site>, Refusal> {
     let tried = || format!("reading the probe sites of {}", binary.display());
     let file = fs::read(binary)
         .map_err(|error| Refusal { cause: Cause::BadFile, ..Refusal::from_error(tried(), &error) })?;
-    let elf = ElfFile64::<Endianness>::parse(&*file)
-        .map_err(|error| Refusal::new(tried(), error.to_string(), Cause::BadFile))?;
+    ElfFile64::<Endianness>::parse(&*file)
+        .map_err(|error| error.to_string())
+        .and_then(|elf| sites_of(&elf))
+        .map_err(|error| Refusal::new(tried(), error, Cause::BadFile))
+}
+
+/// All sites of a file, or what is wrong with its notes.
+pub(crate) fn sites_of(elf: &ElfFile64<'_, Endianness>) -> Result<Vec<Site>, String> {
     let Some(section) = elf.section_by_name(NOTES_SECTION) else { return Ok(Vec::new()) };
-    let notes = section.data().map_err(|error| Refusal::new(tried(), error.to_string(), Cause::BadFile))?;
+    let notes = section.data().map_err(|error| error.to_string())?;
     let base = elf.section_by_name(BASE_SECTION).map(|section| section.address());
-    let segments: Vec<Segment> = elf
-        .elf_program_headers()
-        .iter()
-        .filter(|header| {
-            header.p_type(Endianness::Little) == elf::PT_LOAD
-                && header.p_flags(Endianness::Little).0 & elf::PF_X.0 != 0
-        })
-        .map(|header| Segment {
-            address: header.p_vaddr(Endianness::Little),
-            offset: header.p_offset(Endianness::Little),
-            size: header.p_filesz(Endianness::Little),
-        })
-        .collect();
-    Ok(parse(notes, base, &segments))
+    Ok(parse(notes, base, &program_file::segments(elf)))
 }
 
 /// An executable part of the file.
 #[derive(Clone, Copy, Debug)]
-struct Segment {
-    address: u64,
-    offset: u64,
-    size: u64,
+pub(crate) struct Segment {
+    pub(crate) address: u64,
+    pub(crate) offset: u64,
+    pub(crate) size: u64,
 }
 
 /// The sites in a section of notes. Notes of other kinds, notes cut short, and sites outside the code (left
@@ -127,7 +124,7 @@ fn site(mut description: &[u8], base: Option<u64>, segments: &[Segment]) -> Opti
     let rest = &mut description;
     let noted_address = take_u64(rest)?;
     let noted_base = take_u64(rest)?;
-    let _semaphore = take_u64(rest)?;
+    let semaphore = take_u64(rest)?;
     let provider = take_text(rest)?;
     let name = take_text(rest)?;
     let arguments = take_text(rest)?;
@@ -141,7 +138,7 @@ fn site(mut description: &[u8], base: Option<u64>, segments: &[Segment]) -> Opti
         .iter()
         .find(|segment| address.checked_sub(segment.address).is_some_and(|into| into < segment.size))?;
     let offset = address - segment.address + segment.offset;
-    Some(Site { provider, name, arguments, address, offset })
+    Some(Site { provider, name, arguments, address, offset, guarded: semaphore != 0 })
 }
 
 #[cfg(test)]

@@ -54,6 +54,8 @@ pub enum Cause {
     HiddenAddresses,
     /// The file to be probed is not as it should be.
     BadFile,
+    /// Somebody asked to stop.
+    Interrupted,
     /// No guess.
     Unknown,
 }
@@ -142,6 +144,13 @@ impl Circumstances {
         } else {
             None
         }
+    }
+
+    /// Every capability that tracing takes and the process lacks.
+    #[must_use]
+    pub fn missing_capabilities(&self) -> Vec<&'static str> {
+        let needed = [(CAP_BPF, "CAP_BPF"), (CAP_PERFMON, "CAP_PERFMON")];
+        needed.into_iter().filter(|(bit, _)| !self.holds(*bit)).map(|(_, name)| name).collect()
     }
 
     /// What is behind "not permitted". perf says EACCES where its own switch decides, and all else EPERM.
@@ -266,8 +275,33 @@ impl Cause {
             Self::NotEmbedded(_) => "not-embedded",
             Self::HiddenAddresses => "hidden-addresses",
             Self::BadFile => "bad-file",
+            Self::Interrupted => "interrupted",
             Self::Unknown => "unknown",
         }
+    }
+
+    /// Whether it stops every target of a mechanism, and not just the one it was met at.
+    #[must_use]
+    pub const fn is_of_all(&self) -> bool {
+        matches!(
+            self,
+            Self::Capability(_)
+                | Self::Lockdown(_)
+                | Self::Policy
+                | Self::PerfEventParanoid(_)
+                | Self::NoBtf
+                | Self::NoTracefs
+                | Self::Verifier(_)
+                | Self::NotEmbedded(_)
+                | Self::HiddenAddresses
+                | Self::Interrupted
+        )
+    }
+
+    /// Whether it lies in this environment (privilege, kernel, lockdown, BTF) and not in the target.
+    #[must_use]
+    pub const fn is_of_environment(&self) -> bool {
+        self.is_of_all() && !matches!(self, Self::Interrupted)
     }
 
     /// What to do about it.
@@ -286,6 +320,7 @@ impl Cause {
             Self::NotEmbedded(_) => "run `cargo xtask build-ebpf`, then build again",
             Self::HiddenAddresses => "run as root with kernel.kptr_restrict below 2",
             Self::BadFile => "name a program that contains the probe sites",
+            Self::Interrupted => "start again",
             Self::Unknown => "see what the kernel's log says",
         }
     }
@@ -306,6 +341,7 @@ impl fmt::Display for Cause {
             Self::NotEmbedded(why) => write!(f, "this build has no eBPF object: {why}"),
             Self::HiddenAddresses => f.write_str("the kernel hides its addresses"),
             Self::BadFile => f.write_str("the file is not as expected"),
+            Self::Interrupted => f.write_str("a signal"),
             Self::Unknown => f.write_str("unknown"),
         }
     }

@@ -4,15 +4,14 @@
 use std::fs;
 use std::path::Path;
 
-use aya::maps::{HashMap, MapData};
 use aya::programs::TracePoint;
-use probe_abi::maps::{self, Layout, program};
-use probe_abi::size::Classes;
+use probe_abi::maps::{self, program};
 
 use super::backend::Backend;
 use super::function::{self, Function};
-use super::object::{self, Filter, Sizes, map_mut};
+use super::object;
 use super::refusal::{Cause, Refusal};
+use super::scope::Scope;
 use super::session::Session;
 use super::syscall::clone_fd;
 use super::tracefs;
@@ -27,36 +26,30 @@ const PAIRS: [(&str, &str); 2] =
 /// # Errors
 ///
 /// Hidden addresses, a function that is not there, no tracefs, or a program or link that is refused.
-pub fn trace(functions: &[&'static str]) -> Result<Session, Refusal> {
+pub fn trace(functions: &[Function], scope: &Scope) -> Result<Session, Refusal> {
     object::bytes()?;
-    let named: Vec<_> = functions.iter().map(|&name| Function { name, size_argument: None }).collect();
-    let addresses = function::addresses(&named)?;
-    let layout = Layout { targets: functions.len() as u32, classes: Classes::One };
-    let sizes = Sizes { addresses: addresses.len().max(1) as u32, ..Sizes::aggregating(layout) };
-    let mut ebpf = object::load(sizes, Filter::default())?;
-    let mut targets: HashMap<&mut MapData, u64, u32> = map_mut(&mut ebpf, maps::FUNCTIONS);
-    for (address, target) in addresses {
-        targets
-            .insert(address, target, 0)
-            .map_err(|error| Refusal::from_error("naming the timer functions to trace", &error))?;
+    let (mut ebpf, layout, missing) = function::load(functions, scope)?;
+    if let Some((_, refusal)) = missing.into_iter().next() {
+        return Err(refusal);
     }
 
     let mut programs = Vec::new();
-    for (name, _) in PAIRS {
+    let pairs = if scope.count_only { &PAIRS[1..] } else { &PAIRS };
+    for (name, _) in pairs {
         let program: &mut TracePoint = object::program(&mut ebpf, name);
         program.load().map_err(|error| Refusal::from_error(format!("loading {name}"), &error))?;
         programs.extend(clone_fd(program.fd()));
     }
     let ebpf = tracefs::with(move |place| {
         function_is_where_programs_read_it(place)?;
-        for (name, event) in PAIRS {
+        for (name, event) in pairs {
             object::program::<TracePoint>(&mut ebpf, name)
                 .attach("timer", event)
                 .map_err(|error| Refusal::from_error(format!("attaching to timer:{event}"), &error))?;
         }
         Ok(ebpf)
     })??;
-    Session::new(Backend::Tracepoint, layout, ebpf, programs, Vec::new())
+    Session::new(Backend::Tracepoint, layout, ebpf, programs, Vec::new(), scope)
 }
 
 fn function_is_where_programs_read_it(tracefs: &Path) -> Result<(), Refusal> {

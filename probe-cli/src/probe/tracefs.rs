@@ -9,14 +9,16 @@
 
 use std::path::Path;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use aya::programs::RawTracePoint;
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use nix::sched::{CloneFlags, unshare};
 use probe_abi::maps::program;
 
-use super::object::{self, Filter, Sizes};
+use super::object::{self, Sizes};
 use super::refusal::{Cause, Lockdown, Refusal};
+use super::scope::Scope;
 
 /// The two places where tracefs is looked for, by us and by everyone.
 const USUAL: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
@@ -25,6 +27,14 @@ const USUAL: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
 #[must_use]
 pub fn mounted() -> Option<&'static Path> {
     USUAL.into_iter().map(Path::new).find(|place| place.join("events").is_dir())
+}
+
+static FOR_EVERYBODY: AtomicBool = AtomicBool::new(false);
+
+/// Whether tracefs may be mounted where everybody sees it, for as long as attaching takes, where no mount namespace can
+/// be had.
+pub fn allow_system_changes(allowed: bool) {
+    FOR_EVERYBODY.store(allowed, Ordering::Relaxed);
 }
 
 /// Runs `work` with a tracefs, in another thread where it has to be mounted for that.
@@ -53,15 +63,21 @@ fn mount_and_run<R>(work: impl FnOnce(&Path) -> R) -> Result<R, Refusal> {
             refusal
         }
     };
-    unshare(CloneFlags::CLONE_NEWNS).map_err(refuse("entering a private mount namespace"))?;
     let nothing = None::<&str>;
-    // Else the mount would spread to the namespace this one was copied from.
-    mount(nothing, "/", nothing, MsFlags::MS_REC | MsFlags::MS_PRIVATE, nothing)
-        .map_err(refuse("making the mount namespace private"))?;
+    let private = || {
+        unshare(CloneFlags::CLONE_NEWNS).map_err(refuse("entering a private mount namespace"))?;
+        // Else the mount would spread to the namespace this one was copied from.
+        mount(nothing, "/", nothing, MsFlags::MS_REC | MsFlags::MS_PRIVATE, nothing)
+            .map_err(refuse("making the mount namespace private"))
+    };
+    match private() {
+        Err(refusal) if !FOR_EVERYBODY.load(Ordering::Relaxed) => return Err(refusal),
+        Ok(()) | Err(_) => {}
+    }
     let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
     mount(Some("tracefs"), place, Some("tracefs"), flags, nothing).map_err(refuse("mounting"))?;
     let result = work(place);
-    // It ends with the thread; this only makes it end now.
+    // A private one ends with the thread; this only makes it end now.
     let _ = umount2(place, MntFlags::MNT_DETACH);
     Ok(result)
 }
@@ -90,7 +106,7 @@ pub fn may_mount() -> Result<(), Refusal> {
 fn try_kernel_read() -> Result<(), Refusal> {
     const TRIED: &str =
         "finding out whether tracefs may be mounted, by a program that reads the kernel's memory";
-    let mut ebpf = object::load(Sizes::SMALLEST, Filter::default())
+    let mut ebpf = object::load(Sizes::SMALLEST, &Scope::default())
         .map_err(|refusal| Refusal { tried: TRIED.to_owned(), ..refusal })?;
     object::program::<RawTracePoint>(&mut ebpf, program::CALL_READ_KERNEL_64)
         .load()

@@ -7,8 +7,9 @@ use aya::Ebpf;
 use aya::programs::uprobe::{UProbe, UProbeAttachLocation, UProbeScope};
 use probe_abi::maps::program;
 
-use super::object::{self, Filter, Sizes};
+use super::object::{self, Sizes};
 use super::refusal::{Cause, Refusal};
+use super::scope::Scope;
 
 /// An attached pair that does nothing. Dropping it detaches it.
 pub struct EmptyPair {
@@ -28,7 +29,7 @@ impl EmptyPair {
     ///
     /// A program or link is refused.
     pub fn attach(binary: &Path, offset: u64) -> Result<Self, Refusal> {
-        let mut ebpf = object::load(Sizes::SMALLEST, Filter::default())?;
+        let mut ebpf = object::load(Sizes::SMALLEST, &Scope::default())?;
         for name in [program::USER_RETURN, program::USER_ENTER] {
             let program: &mut UProbe = object::program(&mut ebpf, name);
             program.load().map_err(|error| Refusal::from_error(format!("loading {name}"), &error))?;

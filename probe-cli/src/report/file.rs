@@ -45,6 +45,12 @@ impl Owner {
     pub fn uid(self) -> u32 {
         self.uid
     }
+
+    /// The group id.
+    #[must_use]
+    pub fn gid(self) -> u32 {
+        self.gid
+    }
 }
 
 /// Checks that `path` can be written, before minutes are spent on what goes into it. Leaves nothing behind.

@@ -9,7 +9,7 @@ pub mod markdown;
 pub mod model;
 pub(crate) mod number;
 pub mod read;
-mod refusal;
+pub(crate) mod refusal;
 pub mod schema;
 pub mod text;
 pub mod timestamp;

@@ -16,6 +16,34 @@ pub(super) struct Parts<'a> {
     pub(super) why: String,
 }
 
+/// Takes `what by mechanism: refusal` apart: mechanism and why it did not answer, and what it was asked for.
+pub(super) fn reason(part: &str) -> Option<(String, String)> {
+    let (what, refused) = part.split_once(" by ")?;
+    let (backend, why) = refused.split_once(": ")?;
+    Some((format!("{}: {}", safe(backend), parse(why)?.why), safe(what)))
+}
+
+/// All refusals in a row's reason.
+pub(crate) fn reasons(text: &str) -> Vec<(String, String)> {
+    parts(text).into_iter().filter_map(reason).collect()
+}
+
+/// Splits at semicolons outside parentheses.
+pub(super) fn parts(text: &str) -> Vec<&str> {
+    let mut depth = 0_usize;
+    text.split(|character| {
+        match character {
+            '(' => depth += 1,
+            ')' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        character == ';' && depth == 0
+    })
+    .map(str::trim)
+    .filter(|part| !part.is_empty())
+    .collect()
+}
+
 /// Takes `tried: answer (likely: cause; next: step)` and `answer; likely cause` apart.
 pub(super) fn parse(text: &str) -> Option<Parts<'_>> {
     let (tried, answer, cause) = match text.split_once(" (likely: ") {

@@ -42,8 +42,13 @@ impl Histogram {
 
     /// Counts one number.
     pub fn record(&mut self, value: u64) {
+        self.record_many(value, 1);
+    }
+
+    /// Counts a number `times` times.
+    pub fn record_many(&mut self, value: u64, times: u64) {
         let count = &mut self.counts[bucket(value)];
-        *count = count.saturating_add(1);
+        *count = count.saturating_add(times);
     }
 
     /// Adds all that `other` counted.

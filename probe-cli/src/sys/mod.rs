@@ -1,7 +1,7 @@
 //! System calls and instructions that the standard library does not give: the door for them.
 //!
-//! Four files hold `unsafe`, each a few lines behind a safe function: [`cache`], [`getrandom`], [`memory_policy`] and
-//! [`realtime`].
+//! Five files hold `unsafe`, each a few lines behind a safe function: [`cache`], [`getrandom`], [`memory_policy`],
+//! [`privileges`] and [`realtime`].
 
 pub mod affinity;
 pub mod arena;
@@ -11,4 +11,5 @@ pub mod getrandom;
 pub mod lifeline;
 pub mod loopback;
 pub mod memory_policy;
+pub mod privileges;
 pub mod realtime;

@@ -8,10 +8,9 @@ use std::process::{Command, ExitCode, Stdio};
 use aya::programs::loaded_programs;
 use libtest_mimic::Trial;
 use probe_abi::maps::PROGRAM_PREFIX;
-use probe_abi::size::Classes;
 use probe_cli::probe::markers::Markers;
-use probe_cli::probe::object::Filter;
 use probe_cli::probe::refusal::Refusal;
+use probe_cli::probe::scope::Scope;
 use probe_cli::probe::syscall::{self, Syscall};
 
 use crate::outcome::{Outcome, Stop, trial, wait_until};
@@ -27,7 +26,7 @@ pub(crate) fn hold_probes() -> ExitCode {
     let attach = || -> Result<_, Refusal> {
         let markers = Markers::attach(Path::new("/proc/self/exe"))?;
         let call = Syscall::by_name("getrandom").expect("the table has it");
-        Ok((markers, syscall::trace_raw(&[call], Filter::default(), Classes::One)?))
+        Ok((markers, syscall::trace_raw(&[call], &Scope::default())?))
     };
     let held = attach();
     println!("{}", held.as_ref().map_or_else(ToString::to_string, |_| "attached".to_owned()));

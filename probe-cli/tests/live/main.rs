@@ -10,10 +10,12 @@ mod leftovers;
 mod markers;
 mod outcome;
 mod questions;
+mod scopes;
 mod syscalls;
 mod timers;
 mod tools;
 mod tracefs;
+mod user_functions;
 
 use std::process::ExitCode;
 
@@ -23,6 +25,7 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.first().map(String::as_str) {
         Some(markers::RUN_BATCHES) => return markers::run_batches(&arguments[1..]),
+        Some(scopes::CALLS) => return scopes::calls(&arguments[1..]),
         Some(leftovers::HOLD_PROBES) => return leftovers::hold_probes(),
         _ => {}
     }
@@ -36,10 +39,12 @@ fn main() -> ExitCode {
         leftovers::trials(),
         markers::trials(),
         questions::trials(),
+        scopes::trials(),
         syscalls::trials(),
         timers::trials(),
         tools::trials(),
         tracefs::trials(),
+        user_functions::trials(),
     ]
     .into_iter()
     .flatten()

@@ -7,16 +7,15 @@ use libtest_mimic::Trial;
 use nix::unistd::{getppid, gettid};
 use probe_abi::quality::Quality;
 use probe_abi::size;
-use probe_abi::size::Classes;
-use probe_cli::probe::object::Filter;
 use probe_cli::probe::refusal::Refusal;
-use probe_cli::probe::session::Session;
+use probe_cli::probe::scope::Scope;
+use probe_cli::probe::session::{RowKey, Session};
 use probe_cli::probe::syscall::{self, Syscall};
 use probe_cli::sys::getrandom::getrandom;
 
 use crate::outcome::{Outcome, Stop, trial, wait_until};
 
-type Trace = fn(&[Syscall], Filter, Classes) -> Result<Session, Refusal>;
+type Trace = fn(&[Syscall], &Scope) -> Result<Session, Refusal>;
 
 pub(crate) fn trials() -> Vec<Trial> {
     vec![
@@ -44,7 +43,7 @@ fn draw(bytes: usize) {
 
 fn counts_exactly_our_thread(trace: Trace) -> Outcome {
     const CALLS: u64 = 1000;
-    let session = trace(&[known("getrandom")], Filter::own_thread(), Classes::One)?;
+    let session = trace(&[known("getrandom")], &Scope::own_thread())?;
     std::thread::scope(|scope| {
         scope.spawn(|| (0..500).for_each(|_| draw(8)));
         (0..CALLS).for_each(|_| draw(8));
@@ -57,22 +56,19 @@ fn counts_exactly_our_thread(trace: Trace) -> Outcome {
 }
 
 fn tells_sizes_apart(trace: Trace) -> Outcome {
-    let session = trace(&[known("getrandom")], Filter::own_thread(), Classes::BySize)?;
+    let session = trace(&[known("getrandom")], &Scope::own_thread().by_size())?;
     (0..10).for_each(|_| draw(0));
     (0..20).for_each(|_| draw(16));
     (0..30).for_each(|_| draw(1000));
     let reading = session.read()?.swap_remove(0);
-    let counted: Vec<_> = (0..size::SIZE_CLASSES)
-        .zip(&reading.classes)
-        .filter(|(_, class)| class.n() > 0)
-        .map(|(class, histogram)| (size::bounds(class), histogram.n()))
-        .collect();
+    let class = |key: &RowKey| key.class.expect("sizes are told apart");
+    let counted: Vec<_> = reading.rows.iter().map(|(key, row)| (size::bounds(class(key)), row.n())).collect();
     assert_eq!(counted, [((0, Some(1)), 10), ((16, Some(32)), 20), ((512, Some(1024)), 30)]);
     Ok(())
 }
 
 fn two_calls_at_once(trace: Trace) -> Outcome {
-    let session = trace(&[known("getppid"), known("getrandom")], Filter::own_thread(), Classes::One)?;
+    let session = trace(&[known("getppid"), known("getrandom")], &Scope::own_thread())?;
     for call in 0..300 {
         draw(4);
         if call % 3 == 0 {
@@ -108,8 +104,8 @@ impl Blocked {
         Ok(Self { thread, tid, start, pipe })
     }
 
-    fn filter(&self) -> Filter {
-        Filter { process: std::process::id(), thread: self.tid }
+    fn scope(&self) -> Scope {
+        Scope { thread: self.tid, ..Scope::own_process() }
     }
 
     fn enter(&self) {
@@ -124,7 +120,7 @@ impl Blocked {
 
 fn sees_a_call_under_way(trace: Trace) -> Outcome {
     let blocked = Blocked::new()?;
-    let session = trace(&[known("read")], blocked.filter(), Classes::One)?;
+    let session = trace(&[known("read")], &blocked.scope())?;
     blocked.enter();
     wait_until("the read is seen", || session.read().is_ok_and(|readings| readings[0].in_flight == 1))?;
     assert_eq!(session.read()?[0].total().n(), 0);
@@ -146,7 +142,7 @@ fn an_exit_without_an_entry_is_unmatched() -> Outcome {
     wait_until("the thread is in read", || {
         std::fs::read_to_string(&state).is_ok_and(|state| state.starts_with(&in_read))
     })?;
-    let session = syscall::trace_events(&[known("read")], blocked.filter(), Classes::One);
+    let session = syscall::trace_events(&[known("read")], &blocked.scope());
     blocked.leave()?;
     let reading = session?.read()?.swap_remove(0);
     assert_eq!((reading.total().n(), reading.count(Quality::Unmatched), reading.in_flight), (0, 1, 0));
@@ -156,7 +152,7 @@ fn an_exit_without_an_entry_is_unmatched() -> Outcome {
 fn all_are_counted() -> Outcome {
     const CALLS: u64 = 100_000;
     const THREADS: u64 = 2;
-    let session = syscall::trace_events(&[known("getppid")], Filter::own_process(), Classes::One)?;
+    let session = syscall::trace_events(&[known("getppid")], &Scope::own_process())?;
     std::thread::scope(|scope| {
         for _ in 0..THREADS {
             scope.spawn(|| {

@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use libtest_mimic::Trial;
 use probe_abi::quality::Quality;
+use probe_cli::probe::function::Function;
 use probe_cli::probe::refusal::Cause;
+use probe_cli::probe::scope::Scope;
 use probe_cli::probe::timer;
 
 use crate::outcome::{Outcome, Stop, trial, wait_until};
@@ -26,7 +28,7 @@ fn counts_every_run() -> Outcome {
     const WAITS: u64 = 20;
     let (socket, _other) = UnixDatagram::pair()?;
     socket.set_read_timeout(Some(Duration::from_millis(5)))?;
-    let session = timer::trace(&[NOT_A_TIMER, WAKES])?;
+    let session = timer::trace(&[NOT_A_TIMER, WAKES].map(Function::named), &Scope::default())?;
     for _ in 0..WAITS {
         assert!(socket.recv(&mut [0; 1]).is_err(), "nobody sends");
     }
@@ -43,7 +45,7 @@ fn counts_every_run() -> Outcome {
 }
 
 fn unknown_function() -> Outcome {
-    match timer::trace(&["no_function_has_this_name"]) {
+    match timer::trace(&[Function::named("no_function_has_this_name")], &Scope::default()) {
         Ok(_) => Err(Stop::Fail("it was attached".to_owned())),
         Err(refusal) if matches!(refusal.cause, Cause::NotEmbedded(_)) => Err(refusal.into()),
         Err(refusal) => {

@@ -6,8 +6,8 @@ use libtest_mimic::Trial;
 use nix::mount::{MsFlags, mount};
 use nix::sched::{CloneFlags, unshare};
 use nix::unistd::getppid;
-use probe_abi::size::Classes;
-use probe_cli::probe::object::{self, Filter};
+use probe_cli::probe::object;
+use probe_cli::probe::scope::Scope;
 use probe_cli::probe::syscall::{self, Syscall};
 use probe_cli::probe::tracefs;
 
@@ -39,7 +39,7 @@ fn a_private_tracefs_is_private() -> Outcome {
 
 fn count_a_call() -> Outcome {
     let call = Syscall::by_name("getppid").expect("the table has it");
-    let session = syscall::trace_events(&[call], Filter::own_thread(), Classes::One)?;
+    let session = syscall::trace_events(&[call], &Scope::own_thread())?;
     getppid();
     assert_eq!(session.read()?[0].total().n(), 1);
     Ok(())

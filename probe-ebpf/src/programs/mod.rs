@@ -9,9 +9,11 @@ mod kprobe;
 mod markers;
 mod raw_syscall;
 mod record;
+mod slow;
 mod syscall;
 mod timer;
 mod user;
+mod whose;
 
 /// Helpers that trace are for programs whose licence is compatible with the kernel's.
 #[unsafe(link_section = "license")]

@@ -5,10 +5,12 @@
 //! its frame under a target of its own, and exits of calls that are not traced find it empty. An exit whose
 //! entry was before the attach can therefore not be told from one that is not traced, and is not counted.
 
-use aya_ebpf::{helpers::bpf_probe_read_kernel, macros::raw_tracepoint, programs::RawTracePointContext};
+use aya_ebpf::{
+    EbpfContext as _, helpers::bpf_probe_read_kernel, macros::raw_tracepoint, programs::RawTracePointContext,
+};
 use probe_abi::{maps, pairing::Frame};
 
-use super::{record, syscall};
+use super::{record, syscall, whose};
 
 #[raw_tracepoint]
 fn hp_raw_enter(ctx: RawTracePointContext) -> i32 {
@@ -27,9 +29,9 @@ fn hp_raw_enter_sz(ctx: RawTracePointContext) -> i32 {
 }
 
 #[raw_tracepoint]
-fn hp_raw_exit(_ctx: RawTracePointContext) -> i32 {
-    if let Some(thread) = record::thread() {
-        record::exit(maps::frame_key(thread, maps::ANY_TARGET), record::target_of, || {});
+fn hp_raw_exit(ctx: RawTracePointContext) -> i32 {
+    if let Some(thread) = whose::thread() {
+        record::exit(ctx.as_ptr(), maps::frame_key(thread, maps::ANY_TARGET), || {});
     }
     0
 }
@@ -37,7 +39,7 @@ fn hp_raw_exit(_ctx: RawTracePointContext) -> i32 {
 #[inline(always)]
 fn enter(ctx: &RawTracePointContext, size: impl Fn(*const u8, u32) -> Option<u64>) {
     let Some(target) = syscall::target(ctx.arg(1)) else { return };
-    let Some(thread) = record::thread() else { return };
+    let Some(thread) = whose::thread() else { return };
     let row = record::row(target, size(ctx.arg(0), target));
     record::enter(maps::frame_key(thread, maps::ANY_TARGET), target, row, Frame::enter_alone);
 }

@@ -1,20 +1,22 @@
 //! Filters, pairing and aggregation: what all tracing programs do with an entry and an exit.
 
-use core::arch::asm;
+use core::{arch::asm, ffi::c_void};
 
 use aya_ebpf::{
     Global,
-    helpers::{bpf_get_current_pid_tgid, bpf_get_smp_processor_id, bpf_ktime_get_ns},
+    helpers::bpf_ktime_get_ns,
     macros::map,
     maps::{Array, HashMap, PerCpuArray},
 };
 use probe_abi::{
     histogram::{self, BUCKETS, Row},
-    maps,
-    pairing::{Entry, Exit, Frame},
+    maps::{self, Key},
+    pairing::{Entry, Exit, Frame, NO_ROW},
     quality::{Counts, Quality},
     size,
 };
+
+use super::{slow, whose};
 
 /// Each size is set by the loader.
 #[map]
@@ -25,30 +27,24 @@ static QUALITY: PerCpuArray<Counts> = PerCpuArray::with_max_entries(1, 0);
 static FRAMES: HashMap<u64, Frame> = HashMap::with_max_entries(1, 0);
 #[map]
 static SIZE_ARGUMENTS: Array<u32> = Array::with_max_entries(1, 0);
+#[map]
+static KEYED: HashMap<Key, Row> = HashMap::with_max_entries(1, 0);
+/// A row of zeroes, to begin others with: it is too long for a stack.
+#[map]
+static NEW_ROW: Array<Row> = Array::with_max_entries(1, 0);
 
-#[unsafe(no_mangle)]
-static PROCESS: Global<u32> = Global::new(0);
-#[unsafe(no_mangle)]
-static THREAD: Global<u32> = Global::new(0);
 #[unsafe(no_mangle)]
 static CLASSES: Global<u32> = Global::new(1);
-
-/// The current thread, or `None` where it is not one that is counted.
-#[inline(always)]
-pub(super) fn thread() -> Option<u32> {
-    let pid_tgid = bpf_get_current_pid_tgid();
-    let (process, thread) = ((pid_tgid >> 32) as u32, pid_tgid as u32);
-    let (only_process, only_thread) = (PROCESS.load(), THREAD.load());
-    if only_process != 0 && process != only_process || only_thread != 0 && thread != only_thread {
-        return None;
-    }
-    if thread == 0 {
-        // Every CPU's idle thread has this number; no real thread has the top bit set.
-        // SAFETY: the helper has no preconditions.
-        return Some(1 << 31 | unsafe { bpf_get_smp_processor_id() });
-    }
-    Some(thread)
-}
+#[unsafe(no_mangle)]
+static SIZE_MIN: Global<u64> = Global::new(0);
+#[unsafe(no_mangle)]
+static SIZE_MAX: Global<u64> = Global::new(u64::MAX);
+#[unsafe(no_mangle)]
+static DEPTH: Global<u64> = Global::new(8);
+#[unsafe(no_mangle)]
+static BY: Global<u32> = Global::new(0);
+#[unsafe(no_mangle)]
+static COUNT_ONLY: Global<u32> = Global::new(0);
 
 /// Where the size of a call of `target` is, if its sizes are told apart.
 #[inline(always)]
@@ -56,10 +52,16 @@ pub(super) fn size_argument(target: u32) -> Option<u32> {
     SIZE_ARGUMENTS.get(target).copied().filter(|place| *place != maps::NO_SIZE)
 }
 
-/// The row for a call of `target` with `size`.
+/// The row for a call of `target` with `size`; [`NO_ROW`] where its size or this CPU is not asked for. Such a call
+/// is paired like any other, so that its exit is known.
 #[inline(always)]
 pub(super) fn row(target: u32, size: Option<u64>) -> u32 {
     let classes = CLASSES.load();
+    let (min, max) = (SIZE_MIN.load(), SIZE_MAX.load());
+    let wanted = min == 0 && max == u64::MAX || size.is_some_and(|size| size >= min && size <= max);
+    if !wanted || !whose::cpu_is_counted() {
+        return NO_ROW;
+    }
     match size {
         Some(size) if classes > 1 => maps::row(target, size::class(size), classes),
         _ => maps::row(target, 0, classes),
@@ -81,6 +83,10 @@ pub(super) fn count(target: u32, quality: Quality) {
 /// else together.
 #[inline(always)]
 pub(super) fn enter(key: u64, target: u32, row: u32, open: impl Fn(&mut Frame, u64, u32) -> Entry) {
+    if COUNT_ONLY.load() != 0 {
+        add_duration(row, target, 0);
+        return;
+    }
     let entry = match FRAMES.get_ptr_mut(key) {
         // SAFETY: only the current thread uses its frame, and frames are never removed while programs run.
         Some(frame) => open(unsafe { &mut *frame }, now_ns(), row),
@@ -101,15 +107,54 @@ pub(super) fn enter(key: u64, target: u32, row: u32, open: impl Fn(&mut Frame, u
     }
 }
 
+/// How a frame takes an entry of a function that may be open already.
+#[inline(always)]
+pub(super) fn nested(frame: &mut Frame, now_ns: u64, row: u32) -> Entry {
+    frame.enter_within(DEPTH.load(), now_ns, row)
+}
+
 /// Closes the newest call of the frame at `key` and adds its duration to its row. `unmatched` is told when
 /// there was none.
 #[inline(always)]
-pub(super) fn exit(key: u64, target_of: impl Fn(u32) -> u32, unmatched: impl Fn()) {
+pub(super) fn exit(ctx: *mut c_void, key: u64, unmatched: impl Fn()) {
     let now_ns = now_ns();
     let Some(frame) = FRAMES.get_ptr_mut(key) else { return unmatched() };
     // SAFETY: as for `enter`.
-    match unsafe { &mut *frame }.exit(now_ns) {
-        Exit::Elapsed { elapsed_ns, row } => add_duration(row, elapsed_ns),
+    let exit = unsafe { &mut *frame }.exit_within(DEPTH.load(), now_ns);
+    ended(ctx, now_ns, exit, unmatched);
+}
+
+/// A hit of a point of `target` that has no end of its own.
+#[inline(always)]
+pub(super) fn hit(ctx: *mut c_void, key: u64, target: u32, row: u32) {
+    if COUNT_ONLY.load() != 0 {
+        add_duration(row, target, 0);
+        return;
+    }
+    let now_ns = now_ns();
+    match FRAMES.get_ptr_mut(key) {
+        // SAFETY: as for `enter`. A thread's first hit ends nothing.
+        Some(frame) => ended(ctx, now_ns, unsafe { &mut *frame }.hit(now_ns, row), || {}),
+        None => {
+            let mut frame = Frame::EMPTY;
+            frame.enter_alone(now_ns, row);
+            if FRAMES.insert(key, frame, 0).is_err() {
+                count(target, Quality::Full);
+            }
+        }
+    }
+}
+
+#[inline(always)]
+fn ended(ctx: *mut c_void, now_ns: u64, exit: Exit, unmatched: impl Fn()) {
+    match exit {
+        Exit::Elapsed { row: NO_ROW, .. } | Exit::ClockRegression { row: NO_ROW } => {}
+        Exit::Elapsed { elapsed_ns, row } => {
+            add_duration(row, target_of(row), elapsed_ns);
+            if slow::is_slow(elapsed_ns) && !slow::report(ctx, now_ns, elapsed_ns, row) {
+                count(target_of(row), Quality::Lost);
+            }
+        }
         Exit::Unmatched => unmatched(),
         Exit::ClockRegression { row } => count(target_of(row), Quality::ClockRegression),
         // Its entry was counted.
@@ -119,7 +164,7 @@ pub(super) fn exit(key: u64, target_of: impl Fn(u32) -> u32, unmatched: impl Fn(
 
 /// The target that `row` is one of.
 #[inline(always)]
-pub(super) fn target_of(row: u32) -> u32 {
+fn target_of(row: u32) -> u32 {
     // Never 0, but the verifier and the compiler want to see it.
     row / CLASSES.load().max(1)
 }
@@ -131,15 +176,36 @@ fn now_ns() -> u64 {
 }
 
 #[inline(always)]
-fn add_duration(row: u32, elapsed_ns: u64) {
+fn add_duration(row: u32, target: u32, elapsed_ns: u64) {
     let bucket = opaque(histogram::bucket(elapsed_ns) as u64) as usize;
+    let by = BY.load();
+    let counts = if by == 0 { HISTOGRAMS.get_ptr_mut(row) } else { keyed(row, target, by) };
     // The compiler knows this and would drop it; the verifier does not, and asks for it.
     if bucket < BUCKETS
-        && let Some(counts) = HISTOGRAMS.get_ptr_mut(row)
+        && let Some(counts) = counts
     {
-        // SAFETY: the pointer is to a whole row of this CPU, and the bucket is in it.
+        // SAFETY: the pointer is to a whole row, and the bucket is in it.
         add(unsafe { (counts.cast::<u64>()).add(bucket) });
     }
+}
+
+/// The row of whoever is current, made at the first call.
+#[inline(always)]
+fn keyed(row: u32, target: u32, by: u32) -> Option<*mut Row> {
+    if row == NO_ROW {
+        return None;
+    }
+    let key = Key { row, zero: 0, who: whose::who(by) };
+    if let Some(counts) = KEYED.get_ptr_mut(key) {
+        return Some(counts);
+    }
+    // Another CPU may have been faster; then its row is found.
+    let _ = KEYED.insert(key, NEW_ROW.get(0)?, 1);
+    let counts = KEYED.get_ptr_mut(key);
+    if counts.is_none() {
+        count(target, Quality::Full);
+    }
+    counts
 }
 
 /// `value`, of which the compiler no longer knows anything.

@@ -14,7 +14,7 @@ use aya_ebpf::{
 };
 use probe_abi::{maps, pairing::Frame, quality::Quality};
 
-use super::record;
+use super::{record, whose};
 
 const NUMBER_OFFSET: usize = 8;
 const ARGUMENTS_OFFSET: usize = 16;
@@ -43,7 +43,7 @@ fn hp_sys_enter_s2(ctx: TracePointContext) -> u32 {
 #[tracepoint]
 fn hp_sys_exit(ctx: TracePointContext) -> u32 {
     if let Some((thread, target)) = traced(ctx.as_ptr()) {
-        record::exit(maps::frame_key(thread, target), record::target_of, || {
+        record::exit(ctx.as_ptr(), maps::frame_key(thread, target), || {
             record::count(target, Quality::Unmatched);
         });
     }
@@ -63,7 +63,7 @@ fn traced(record: *mut c_void) -> Option<(u32, u32)> {
     // SAFETY: every record of these events has an int here.
     let number = unsafe { record.byte_add(NUMBER_OFFSET).cast::<i32>().read() };
     let target = target(number.cast_unsigned())?;
-    Some((record::thread()?, target))
+    Some((whose::thread()?, target))
 }
 
 /// The target of the system call `number`, if it is traced.

@@ -4,12 +4,10 @@
 //! current. So the CPU has the frame and no filter by thread applies. The exit does not tell the function, but it
 //! is that of the CPU's one open timer; exits of timers that are not traced find none.
 
-use aya_ebpf::{
-    EbpfContext as _, helpers::bpf_get_smp_processor_id, macros::tracepoint, programs::TracePointContext,
-};
+use aya_ebpf::{EbpfContext as _, macros::tracepoint, programs::TracePointContext};
 use probe_abi::{maps, pairing::Frame};
 
-use super::{function, record};
+use super::{function, record, whose};
 
 #[tracepoint]
 fn hp_timer_enter(ctx: TracePointContext) -> u32 {
@@ -23,13 +21,12 @@ fn hp_timer_enter(ctx: TracePointContext) -> u32 {
 }
 
 #[tracepoint]
-fn hp_timer_exit(_ctx: TracePointContext) -> u32 {
-    record::exit(key(), record::target_of, || {});
+fn hp_timer_exit(ctx: TracePointContext) -> u32 {
+    record::exit(ctx.as_ptr(), key(), || {});
     0
 }
 
 #[inline(always)]
 fn key() -> u64 {
-    // SAFETY: the helper has no preconditions.
-    maps::frame_key(unsafe { bpf_get_smp_processor_id() }, maps::ANY_TARGET)
+    maps::frame_key(whose::cpu(), maps::ANY_TARGET)
 }

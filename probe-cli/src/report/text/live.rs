@@ -73,36 +73,17 @@ struct Reason<'a> {
 impl<'a> Reason<'a> {
     fn of(row: &'a LiveRow) -> Self {
         let mut reason = Self { answered: None, others: Vec::new(), rest: Vec::new() };
-        for part in parts(&row.reason) {
+        for part in refusal::parts(&row.reason) {
             match part.split_once(" by ") {
                 Some((_, backend)) if backend == row.backend => reason.answered = Some(safe(part)),
-                Some((what, refused))
-                    if let Some((backend, why)) = refused.split_once(": ")
-                        && let Some(parts) = refusal::parse(why) =>
-                {
-                    reason.others.push((format!("{}: {}", safe(backend), parts.why), safe(what)));
-                }
-                _ => reason.rest.push(part),
+                _ => match refusal::reason(part) {
+                    Some(refused) => reason.others.push(refused),
+                    None => reason.rest.push(part),
+                },
             }
         }
         reason
     }
-}
-
-/// Splits at semicolons outside parentheses.
-fn parts(text: &str) -> Vec<&str> {
-    let mut depth = 0_usize;
-    text.split(|character| {
-        match character {
-            '(' => depth += 1,
-            ')' => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        character == ';' && depth == 0
-    })
-    .map(str::trim)
-    .filter(|part| !part.is_empty())
-    .collect()
 }
 
 fn numbers(row: &LiveRow) -> Vec<String> {

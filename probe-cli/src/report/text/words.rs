@@ -82,9 +82,7 @@ pub(super) fn named(indent: &str, name: &str, rest: &str, style: Style) -> Strin
 }
 
 /// Each text once, in the order of their first coming, with the names that it belongs to.
-pub(in crate::report) fn gathered(
-    pairs: impl IntoIterator<Item = (String, String)>,
-) -> Vec<(String, Vec<String>)> {
+pub(crate) fn gathered(pairs: impl IntoIterator<Item = (String, String)>) -> Vec<(String, Vec<String>)> {
     let mut found: Vec<(String, Vec<String>)> = Vec::new();
     for (text, name) in pairs {
         match found.iter_mut().find(|(other, _)| *other == text) {

@@ -7,7 +7,8 @@ const OFFERED: usize = 3;
 const LONGEST: usize = 64;
 
 /// The nearest of `names`, nearest first: a few edits away, or holding what was typed.
-pub(super) fn to<'a>(typed: &str, names: impl IntoIterator<Item = &'a str>) -> Vec<String> {
+#[must_use]
+pub fn to<'a>(typed: &str, names: impl IntoIterator<Item = &'a str>) -> Vec<String> {
     let typed: String = typed.to_lowercase().replace('_', "-").chars().take(LONGEST).collect();
     if typed.is_empty() {
         return Vec::new();
