@@ -9,6 +9,7 @@
 //! | [`size`] | the class of a size |
 //! | [`slow`] | the event of a single slow call |
 //! | [`quality`] | what is counted about calls that could not be timed |
+//! | [`route`] | the route that is looked up by calling |
 //! | [`maps`] | names of maps and programs, and the layout of rows |
 //!
 //! Nothing here allocates, reads a clock or touches a kernel, so all of it is tested on the host.
@@ -19,6 +20,7 @@ pub mod histogram;
 pub mod maps;
 pub mod pairing;
 pub mod quality;
+pub mod route;
 #[cfg(not(target_arch = "bpf"))]
 pub mod site;
 pub mod size;

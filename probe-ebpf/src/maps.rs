@@ -195,6 +195,8 @@ pub mod program {
     pub const CALL_READ_KERNEL_64: &str = "hp_call_rk_64";
     /// Calls `bpf_probe_read_kernel` for 4096 bytes.
     pub const CALL_READ_KERNEL_4096: &str = "hp_call_rk_4096";
+    /// `bpf_fib_lookup` of [`route::DESTINATION`](crate::route::DESTINATION).
+    pub const CALL_FIB_LOOKUP: &str = "hp_call_fib";
     /// Says through the object's log what a program sees.
     pub const DIAGNOSE: &str = "hp_diagnose";
 }
@@ -306,6 +308,7 @@ mod tests {
             CALL_READ_USER_4096,
             CALL_READ_KERNEL_64,
             CALL_READ_KERNEL_4096,
+            CALL_FIB_LOOKUP,
             DIAGNOSE,
         ];
         for name in names {

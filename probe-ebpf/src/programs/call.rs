@@ -65,7 +65,7 @@ call!(hp_call_rk_4096, |_: *const c_void, scratch: *mut c_void| {
 });
 
 #[inline(always)]
-fn time(call: impl Fn() -> i64) -> u32 {
+pub(super) fn time(call: impl Fn() -> i64) -> u32 {
     // SAFETY: the helper has no preconditions.
     let start_ns = unsafe { bpf_ktime_get_ns() };
     let mut failed = 0_u64;

@@ -4,6 +4,7 @@
 
 mod call;
 mod diagnose;
+mod fib;
 mod function;
 mod kprobe;
 mod markers;
