@@ -10,7 +10,7 @@
 /// ```
 /// use entropy_core::range::below_u32;
 ///
-/// let mut draws = [0x8000_0000].into_iter();
+/// let mut draws = [0x8000_0001].into_iter();
 /// assert_eq!(below_u32(6, || draws.next().unwrap()), 3);
 /// ```
 pub fn below_u32(ceiling: u32, mut draw: impl FnMut() -> u32) -> u32 {
