@@ -7,16 +7,16 @@
 //! | rule | kept by |
 //! | --- | --- |
 //! | size, protection and flags of the mapping are the function's to say | [`Function::find`] asks, with a length of all ones |
-//! | a state does not lie across the end of a page | `states`: a page is cut into states, none over its end |
+//! | a state does not lie across the end of a page | `library/states`: a page is cut into states, none over its end |
 //! | a state is used by one thread at a time | [`State`] is not `Sync`, and is lent to one owner at a time |
 //! | a signal handler may come in between | the function sees that the state is in use, and makes the system call |
 //! | the page may be dropped by the kernel at any time, and is empty after a fork | the function looks, and begins anew |
 //!
 //! | file | holds |
 //! | --- | --- |
-//! | `elf` | finds a symbol in the library's image; safe code |
-//! | `function` | the function, and what it wants of a state |
-//! | `states` | who has which state; no lock, and nothing allocated when one is given back |
+//! | `library/elf` | finds a symbol in the library's image; safe code |
+//! | `library/function` | the function, and what it wants of a state |
+//! | `library/states` | who has which state; no lock, and nothing allocated when one is given back |
 //! | `call` | the system call |
 //!
 //! Known to x86-64 only. Elsewhere, under Miri, and without the feature `vdso` there is no function, and
@@ -27,29 +27,15 @@
 )]
 
 mod call;
-#[cfg(any(test, all(feature = "vdso", target_arch = "x86_64", not(miri))))]
-mod elf;
-#[cfg_attr(not(all(feature = "vdso", target_arch = "x86_64", not(miri))), path = "no_function.rs")]
-mod function;
-mod states;
+#[cfg_attr(not(all(feature = "vdso", target_arch = "x86_64", not(miri))), path = "no_library.rs")]
+mod library;
 
 pub(crate) use self::call::getrandom;
-pub use self::function::Function;
-pub use self::states::State;
-
-/// Bytes of a page where there is a function.
-const PAGE_BYTES: usize = 4096;
+pub use self::library::{Function, State};
 
 /// The number of an error of the kernel, as in `errno`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Errno(pub i32);
-
-impl Errno {
-    /// What a negative return value means, or how many bytes a positive one counts.
-    fn of_return(value: isize) -> Result<usize, Self> {
-        usize::try_from(value).map_err(|_| Self(i32::try_from(-value).unwrap_or(libc::EIO)))
-    }
-}
 
 impl core::fmt::Display for Errno {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {

@@ -6,7 +6,8 @@ use core::{
     slice,
 };
 
-use super::{Errno, PAGE_BYTES, elf};
+use super::{PAGE_BYTES, elf};
+use crate::vdso::Errno;
 
 /// States do not share cache lines: their threads run at the same time.
 const LINE_BYTES: usize = 64;
@@ -83,8 +84,13 @@ impl Function {
         let filled = unsafe {
             (self.function)(out.as_mut_ptr().cast(), out.len(), flags, state.cast(), self.state_bytes)
         };
-        Errno::of_return(filled).map(|filled| filled.min(out.len()))
+        of_return(filled).map(|filled| filled.min(out.len()))
     }
+}
+
+/// How many bytes a return value counts, or which error a negative one means.
+fn of_return(value: isize) -> Result<usize, Errno> {
+    usize::try_from(value).map_err(|_| Errno(i32::try_from(-value).unwrap_or(libc::EIO)))
 }
 
 /// The function's address, if the library is there and has it.
@@ -138,8 +144,8 @@ mod tests {
 
     #[test]
     fn negative_returns_are_errors() {
-        assert_eq!(Errno::of_return(-4), Err(Errno(libc::EINTR)));
-        assert_eq!((Errno::of_return(0), Errno::of_return(7)), (Ok(0), Ok(7)));
-        assert_eq!(Errno::of_return(isize::MIN + 1), Err(Errno(libc::EIO)));
+        assert_eq!(of_return(-4), Err(Errno(libc::EINTR)));
+        assert_eq!((of_return(0), of_return(7)), (Ok(0), Ok(7)));
+        assert_eq!(of_return(isize::MIN + 1), Err(Errno(libc::EIO)));
     }
 }

@@ -11,7 +11,8 @@ use core::{
     sync::atomic::{AtomicPtr, AtomicU64, Ordering},
 };
 
-use super::{Errno, Function, PAGE_BYTES};
+use super::{Function, PAGE_BYTES};
+use crate::vdso::Errno;
 
 /// A state of the vDSO's generator, for one thread at a time.
 ///
