@@ -6,6 +6,8 @@
 mod copy;
 mod copy_peers;
 mod copy_regret;
+mod fast_pool;
+mod generators;
 mod marker;
 mod route_cache;
 mod route_map;

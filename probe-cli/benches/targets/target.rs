@@ -2,15 +2,21 @@
 
 use probe_cli::experiment::Comparison;
 use probe_cli::experiment::pool_mix::PoolMix;
+use probe_cli::experiment::prng_noise::PrngNoise;
 use probe_cli::experiment::route_flush::RouteFlush;
 
 use super::copy::{self, CopySpeed};
 use super::copy_regret::{self, CopyRegret};
+use super::fast_pool::{self, FastPoolPath};
+use super::generators::{self, Generators};
 use super::marker::MarkerCost;
 use super::route_cache::{self, RouteCache};
 
 /// What can be measured here.
 pub(crate) const COMPARISONS: &[&dyn Comparison] = &[
+    &Generators,
+    &FastPoolPath,
+    &PrngNoise,
     &PoolMix,
     &CopySpeed::EACH[0],
     &CopySpeed::EACH[1],
@@ -109,7 +115,8 @@ impl From<&Target> for Sweep {
 
 /// Every target.
 pub(crate) fn all() -> Vec<Sweep> {
-    TARGETS.iter().map(Sweep::from).chain(copy::sweeps()).chain(copy_regret::sweeps()).collect()
+    let tables = [generators::sweeps(), fast_pool::sweeps(), copy::sweeps(), copy_regret::sweeps().into()];
+    TARGETS.iter().map(Sweep::from).chain(tables.into_iter().flatten()).collect()
 }
 
 impl Sweep {
@@ -158,8 +165,24 @@ const fn cache(
     }
 }
 
+/// A draw of the generator of 2020 with a reading of the clock at every eighth, against another.
+const fn noise(work: &'static str, peer: &'static str, most: f64) -> Target {
+    Target {
+        id: "E6",
+        work,
+        comparison: "prng-noise",
+        case: "draw",
+        ours: "count-up",
+        peer,
+        aim: Aim::AtMost(most),
+        note: noise_note,
+    }
+}
+
 /// Every target of one case of which all parts exist.
 pub(crate) const TARGETS: &[Target] = &[
+    noise("SipHash prandom, clock at every 8th draw, against no clock", "plain", 1.15),
+    noise("SipHash prandom, clock at every 8th draw, against clock at every draw", "every-draw", 0.35),
     Target {
         id: "E7",
         work: "2004 pool of 512 bytes, cold, 16 words a call: every line prefetched, against none",
@@ -280,6 +303,10 @@ pub(crate) const TARGETS: &[Target] = &[
         note: super::marker::leaf_note,
     },
 ];
+
+fn noise_note() -> String {
+    "draws one after the other, each a call; two rounds of SipHash and a counter that counts up".to_owned()
+}
 
 fn pool_note() -> String {
     "lock, counters, taps and words in no cache before each call".to_owned()
