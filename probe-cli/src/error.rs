@@ -175,6 +175,12 @@ pub enum Error {
     /// An experiment could not be measured.
     #[error("the run ended early; nothing was written")]
     Run(#[source] RunError),
+    /// Rows of a comparison got slower.
+    #[error("{rows} {} slower than before", if *rows == 1 { "row is" } else { "rows are" })]
+    Regression {
+        /// How many.
+        rows: usize,
+    },
     /// A launch could not be done.
     #[error("a launch measured nothing; `launch` is for `probe-cli run` alone")]
     Launch(#[source] LaunchError),
@@ -217,6 +223,7 @@ impl Error {
             Self::Run(RunError::NoCpu { .. } | RunError::NoCase { .. }) => 2,
             Self::Run(_) => 1,
             Self::Refused(_) => 3,
+            Self::Regression { .. } => 10,
         })
     }
 

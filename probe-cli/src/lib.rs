@@ -1,13 +1,14 @@
 //! Runs the experiments of the kernel hot-path lab, and traces live kernel functions beside them.
 //!
 //! Data flows through the modules in this order: [`experiment`] (what to measure, with the mail's [`claim`])
-//! to [`harness`] (launches, blocks, batches) to [`stats`] (pure numbers) to [`report`] (data and words);
-//! [`probe`] loads the eBPF object and times the same batches and the live kernel; [`trace`] puts anybody's questions
-//! to it; [`host`] says what this
+//! to [`harness`] (launches, blocks, batches) to [`stats`] (pure numbers) to [`report`] (data and words); [`compare`]
+//! holds two reports against each other; [`probe`] loads the eBPF object and times the same batches and the live kernel;
+//! [`trace`] puts anybody's questions to it; [`host`] says what this
 //! machine is. `unsafe` lives in [`tsc`] and [`sys`] alone.
 
 pub mod claim;
 pub mod cmd;
+pub mod compare;
 pub mod error;
 pub mod experiment;
 pub mod harness;

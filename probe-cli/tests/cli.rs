@@ -404,6 +404,7 @@ fn completions_and_manual_pages_cover_the_subcommands() {
         [
             "probe-cli-calibrate.1",
             "probe-cli-call.1",
+            "probe-cli-compare.1",
             "probe-cli-completions.1",
             "probe-cli-count.1",
             "probe-cli-doctor.1",

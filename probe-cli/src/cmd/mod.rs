@@ -5,6 +5,7 @@
 
 mod calibrate;
 mod call;
+mod compare;
 mod completions;
 mod count;
 mod doctor;
@@ -55,7 +56,7 @@ Examples:
   probe-cli call bpf_get_prandom_u32     the kernel's own generator, timed
 
 Exit codes: 0 done, 1 failed, 2 usage, 3 this environment cannot, 4 no such target, 5 too much lost or too hot,
-130 second Ctrl-C.";
+10 compare found a regression, 130 second Ctrl-C.";
 
 /// What is said beside the data, and how.
 #[derive(Args, Clone, Copy, Debug)]
@@ -88,6 +89,7 @@ enum Command {
     Slow(Box<slow::Slow>),
     Heatmap(Box<heatmap::Heatmap>),
     Call(call::Call),
+    Compare(compare::Compare),
     Calibrate(calibrate::Calibrate),
     Report(report::Report),
     Completions(completions::Completions),
@@ -144,6 +146,7 @@ impl Cli {
             Some(Command::Slow(command)) => command.run(words, out),
             Some(Command::Heatmap(command)) => command.run(words, out),
             Some(Command::Call(command)) => command.run(words, out),
+            Some(Command::Compare(command)) => command.run(words, out),
             Some(Command::Calibrate(command)) => command.run(words, out),
             Some(Command::Report(command)) => command.run(words, out),
             Some(Command::Completions(command)) => command.run(out),

@@ -3,13 +3,13 @@
 use crate::report::model::{KernelTime, Ratio};
 
 /// Between a number and what belongs to it: no line breaks here. The page turns it into a blank.
-pub(super) const GAP: char = '\u{a0}';
+pub(crate) const GAP: char = '\u{a0}';
 
 /// What stands where there is no number.
-pub(super) const NONE: &str = "-";
+pub(crate) const NONE: &str = "-";
 
 /// Three significant digits, more where the number is whole: `0.350`, `9.99`, `16.0`, `162`, `20 000`.
-pub(super) fn significant(value: f64) -> String {
+pub(crate) fn significant(value: f64) -> String {
     if !value.is_finite() {
         return NONE.to_owned();
     }
@@ -27,7 +27,7 @@ pub(super) fn significant(value: f64) -> String {
 }
 
 /// A whole number with its thousands apart: `20 000`.
-pub(super) fn grouped(value: i64) -> String {
+pub(crate) fn grouped(value: i64) -> String {
     let digits = value.unsigned_abs().to_string();
     let mut out = if value < 0 { "-".to_owned() } else { String::new() };
     for (index, digit) in digits.chars().enumerate() {
@@ -40,17 +40,17 @@ pub(super) fn grouped(value: i64) -> String {
 }
 
 /// A count.
-pub(super) fn count(value: u64) -> String {
+pub(crate) fn count(value: u64) -> String {
     grouped(i64::try_from(value).unwrap_or(i64::MAX))
 }
 
 /// A count with its noun.
-pub(super) fn counted(n: usize, one: &str, many: &str) -> String {
+pub(crate) fn counted(n: usize, one: &str, many: &str) -> String {
     if n == 1 { format!("1 {one}") } else { format!("{n} {many}") }
 }
 
 /// Nanoseconds, in the unit that keeps them short; other units as they are.
-pub(super) fn time(value: f64, unit: &str) -> String {
+pub(crate) fn time(value: f64, unit: &str) -> String {
     if !value.is_finite() {
         return NONE.to_owned();
     }
@@ -67,12 +67,12 @@ pub(super) fn time(value: f64, unit: &str) -> String {
 }
 
 /// Nanoseconds of a counter: whole as long as they are told as such.
-pub(super) fn whole_ns(ns: u64) -> String {
+pub(crate) fn whole_ns(ns: u64) -> String {
     if ns < 10_000 { format!("{}{GAP}ns", count(ns)) } else { time(ns as f64, "ns") }
 }
 
 /// The probe's median, and what it missed.
-pub(super) fn by_probe(kernel: Option<&KernelTime>, unit: &str) -> String {
+pub(crate) fn by_probe(kernel: Option<&KernelTime>, unit: &str) -> String {
     match kernel {
         None => NONE.to_owned(),
         Some(KernelTime { n: 0, lost, .. }) => format!("none of {}", count(*lost)),
@@ -82,7 +82,7 @@ pub(super) fn by_probe(kernel: Option<&KernelTime>, unit: &str) -> String {
 }
 
 /// Bytes, in the largest binary unit that leaves a whole number.
-pub(super) fn bytes(value: u64) -> String {
+pub(crate) fn bytes(value: u64) -> String {
     match value {
         0 => "0 B".to_owned(),
         _ if value.is_multiple_of(1 << 30) => format!("{} GiB", value >> 30),
@@ -93,12 +93,12 @@ pub(super) fn bytes(value: u64) -> String {
 }
 
 /// A share of one in per cent.
-pub(super) fn percent(share: f64) -> String {
+pub(crate) fn percent(share: f64) -> String {
     if share.is_finite() { format!("{:.1}{GAP}%", share * 100.0) } else { NONE.to_owned() }
 }
 
 /// A ratio of times in words: slower or faster only where the interval, as it is printed, does not hold 1.
-pub(super) fn ratio(ratio: &Ratio) -> (String, String) {
+pub(crate) fn ratio(ratio: &Ratio) -> (String, String) {
     let Ratio { value, ci95: [lo, hi] } = *ratio;
     if !(value.is_finite() && value > 0.0) {
         return (NONE.to_owned(), interval(lo, hi));
@@ -114,23 +114,23 @@ pub(super) fn ratio(ratio: &Ratio) -> (String, String) {
 }
 
 /// Whether two decimals tell `value` from 1.
-pub(super) fn prints_above_one(value: f64) -> bool {
+pub(crate) fn prints_above_one(value: f64) -> bool {
     (value * 100.0).round() > 100.0
 }
 
 /// A ratio of times and its interval, without words.
-pub(super) fn bare_ratio(ratio: &Ratio) -> String {
+pub(crate) fn bare_ratio(ratio: &Ratio) -> String {
     let Ratio { value, ci95: [lo, hi] } = *ratio;
     format!("{} {}", short(value), interval(lo, hi))
 }
 
 /// `[lo, hi]`.
-pub(super) fn interval(lo: f64, hi: f64) -> String {
+pub(crate) fn interval(lo: f64, hi: f64) -> String {
     format!("[{}, {}]", short(lo), short(hi))
 }
 
 /// A ratio, with two decimals below ten.
-pub(super) fn short(value: f64) -> String {
+pub(crate) fn short(value: f64) -> String {
     if value.is_finite() && (0.0..0.9995).contains(&value) {
         format!("{value:.2}")
     } else {

@@ -11,4 +11,5 @@ pub mod histogram;
 pub mod quantile;
 pub mod ratio;
 pub mod rng;
+pub mod shift;
 pub mod verdict;

@@ -6,5 +6,5 @@
 mod axis;
 mod strip;
 
-pub(super) use axis::Axis;
-pub(super) use strip::{Heat, Interval, Spread, heat, interval, scale, spread};
+pub(crate) use axis::Axis;
+pub(crate) use strip::{Heat, Interval, Spread, heat, interval, scale, spread};
