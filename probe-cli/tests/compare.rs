@@ -1,6 +1,6 @@
 //! Two runs compared: no alarm between two runs of one build, an injected slowdown found, and what cannot be compared
 //! told apart. The machine of these runs is simulated, with placement, correlated blocks, steps of the frequency and
-//! spoiled batches; runs of a real machine stand beside it.
+//! spoiled batches.
 
 #[allow(dead_code, reason = "another test uses the rest of it")]
 mod synthetic;
