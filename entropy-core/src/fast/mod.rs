@@ -2,8 +2,9 @@
 //!
 //! **What it is not.** It is not audited and not FIPS. It is not for keys that live long: take those from
 //! [`system`](crate::system). **Clones of a virtual machine: there is no promise** beyond the limits below. Both clones go
-//! on with the same numbers until another seed is due; the kernel tells nobody in user space that it was cloned but
-//! those who ask it for numbers, so a program to which that matters uses [`Builder::strict`] or
+//! on with the same numbers until another seed is due. The kernel reseeds its own generator where the machine tells it
+//! that it is a clone (`vmgenid`); its word to user space, an event of that device (`NEW_VMGENID=1`), has come and gone
+//! and come again, and is not listened to here. A program to which that matters uses [`Builder::strict`] or
 //! [`system`](crate::system). The same holds for processes that are saved and restored (CRIU) and for machines that wake
 //! from hibernation.
 //!
