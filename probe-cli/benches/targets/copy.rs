@@ -90,6 +90,8 @@ const WORKS: [(Work, &str, &[usize], &[&str]); 10] = [
 
 /// Every offset of a line but none.
 const PAST: &[usize] = OFFSETS_IN_A_LINE.split_at(1).1;
+/// The same in small, for copies of which sixty-three would take minutes.
+const PAST_OF_LONG: &[usize] = &[1, 33, 63];
 
 impl Work {
     fn shape(self, bytes: usize) -> Shape {
@@ -101,12 +103,15 @@ impl Work {
             Self::ColdBase => Shape { pages: Pages::Base, ..Self::Cold.shape(bytes) },
             Self::Pages => Shape { blocks: OFFSETS_IN_A_LINE.len(), ..shape(Lines::DestinationCold) },
             Self::Read => Shape { one_place: true, read_at_once: true, ..shape(Lines::Hot) },
-            Self::Aliased => Shape {
-                one_place: true,
-                blocks: copies.next_multiple_of(PAST.len()),
-                destination_at: PAST,
-                ..shape(Lines::Hot)
-            },
+            Self::Aliased => {
+                let past = if bytes < MIB { PAST } else { PAST_OF_LONG };
+                Shape {
+                    one_place: true,
+                    blocks: copies.next_multiple_of(past.len()),
+                    destination_at: past,
+                    ..shape(Lines::Hot)
+                }
+            }
             Self::Cold | Self::ColdPair => Shape { shuffled: true, ..shape(Lines::Cold) },
             Self::Fill => Shape {
                 shuffled: true,
