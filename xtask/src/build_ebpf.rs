@@ -4,13 +4,16 @@
 #[path = "../../probe-ebpf/fingerprint.rs"]
 mod fingerprint;
 
-use std::{env, fs, path::PathBuf};
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+};
 
 use anyhow::{Context as _, Result, ensure};
 use clap::Args;
 
 use crate::{
-    cargo::{cargo, root},
+    cargo::{self, cargo, root},
     core_source::{self, CoreSource},
     places, process, setup,
 };
@@ -56,18 +59,35 @@ pub(crate) fn build(core: &CoreSource) -> Result<()> {
         return Ok(());
     }
 
+    // A folder of its own: the flags would rebuild everything else.
+    let built = compile(core, root(), &places::ebpf().join("build"))?;
+    // In this order no moment has a new fingerprint beside an old object, or half of one.
+    if places::fingerprint().exists() {
+        fs::remove_file(places::fingerprint())?;
+    }
+    place(&fs::read(&built)?, places::object())?;
+    place(fingerprint.as_bytes(), places::fingerprint())?;
+    eprintln!("ebpf   built target/ebpf/probe-ebpf.o");
+    Ok(())
+}
+
+/// Builds the object from the sources in `workspace`, with its build's files in `build`; says where it is.
+///
+/// No path of this machine gets into it: wherever they lie, the same sources become the same bytes.
+pub(crate) fn compile(core: &CoreSource, workspace: &Path, build: &Path) -> Result<PathBuf> {
     let linker = places::tools().join("bin/bpf-linker").is_file() || process::on_path("bpf-linker");
     ensure!(linker, "there is no bpf-linker; `cargo xtask setup` builds it");
 
-    // A folder of its own: the flags would rebuild everything else.
-    let build = places::ebpf().join("build");
+    let mut flags = vec!["-Cdebuginfo=2".to_owned(), "-Clink-arg=--btf".to_owned()];
+    flags.extend(remapped(workspace, core)?);
     let mut command = cargo(["build", "--package=probe-ebpf", "--bins", "--release", "-Zbuild-std=core"]);
     command
+        .current_dir(workspace)
         .args(["--target", TARGET])
         // Lets the stable compiler take -Z.
         .env("RUSTC_BOOTSTRAP", "1")
-        .env("CARGO_ENCODED_RUSTFLAGS", "-Cdebuginfo=2\u{1f}-Clink-arg=--btf")
-        .env("CARGO_TARGET_DIR", &build)
+        .env("CARGO_ENCODED_RUSTFLAGS", flags.join("\u{1f}"))
+        .env("CARGO_TARGET_DIR", build)
         .env("PATH", path_with_tools()?);
     if let CoreSource::Unpacked(library) = core {
         command.env("__CARGO_TESTS_ONLY_SRC_ROOT", library);
@@ -75,14 +95,18 @@ pub(crate) fn build(core: &CoreSource) -> Result<()> {
     process::run(&mut command).context("the eBPF object could not be built")?;
 
     let built = build.join(TARGET).join("release/probe-ebpf");
-    // In this order no moment has a new fingerprint beside an old object, or half of one.
-    if places::fingerprint().exists() {
-        fs::remove_file(places::fingerprint())?;
+    ensure!(built.is_file(), "no object at {}", built.display());
+    Ok(built)
+}
+
+/// Where the sources lie here, and what the object calls it.
+fn remapped(workspace: &Path, core: &CoreSource) -> Result<Vec<String>> {
+    let mut places = cargo::machine_paths()?;
+    places.push((workspace.to_owned(), "/src"));
+    if let CoreSource::Unpacked(library) = core {
+        places.push((library.clone(), "/rust"));
     }
-    place(&fs::read(&built).with_context(|| format!("no object at {}", built.display()))?, places::object())?;
-    place(fingerprint.as_bytes(), places::fingerprint())?;
-    eprintln!("ebpf   built target/ebpf/probe-ebpf.o");
-    Ok(())
+    Ok(cargo::remap(&places))
 }
 
 fn place(bytes: &[u8], path: PathBuf) -> Result<()> {

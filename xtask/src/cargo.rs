@@ -24,6 +24,21 @@ pub(crate) fn cargo<const N: usize>(args: [&str; N]) -> Command {
     command
 }
 
+/// Folders of this machine that the compiler would write into what it makes, and what to write there instead.
+pub(crate) fn machine_paths() -> Result<Vec<(PathBuf, &'static str)>> {
+    let toolchain = process::output(Command::new("rustc").current_dir(root()).args(["--print", "sysroot"]))?;
+    let home = std::env::var_os("CARGO_HOME")
+        .map(PathBuf::from)
+        .or_else(|| Some(std::env::home_dir()?.join(".cargo")))
+        .context("neither CARGO_HOME nor a home folder is known")?;
+    Ok(vec![(PathBuf::from(toolchain.trim()), "/rust"), (home, "/cargo")])
+}
+
+/// The compiler's flags for that.
+pub(crate) fn remap(places: &[(PathBuf, &str)]) -> Vec<String> {
+    places.iter().map(|(place, name)| format!("--remap-path-prefix={}={name}", place.display())).collect()
+}
+
 /// A program that cargo built.
 #[derive(Debug)]
 pub(crate) struct Executable {

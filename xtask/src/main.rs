@@ -6,6 +6,7 @@ mod build_ebpf;
 mod cargo;
 mod ci;
 mod core_source;
+mod dist;
 mod peers;
 mod places;
 mod process;
@@ -38,6 +39,7 @@ enum Xtask {
     Verify(verify::Verify),
     Setup(setup::Setup),
     BuildEbpf(build_ebpf::BuildEbpf),
+    Dist(dist::Dist),
     Tidy(tidy::Tidy),
     Ci(ci::Ci),
 }
@@ -51,6 +53,7 @@ fn main() -> ExitCode {
         Xtask::Verify(command) => command.run(),
         Xtask::Setup(command) => command.run().map(|()| ExitCode::SUCCESS),
         Xtask::BuildEbpf(command) => command.run().map(|()| ExitCode::SUCCESS),
+        Xtask::Dist(command) => command.run(),
         Xtask::Tidy(command) => command.run().map(|()| ExitCode::SUCCESS),
         Xtask::Ci(command) => command.run(),
     };

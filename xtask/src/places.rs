@@ -33,3 +33,8 @@ pub(crate) fn fingerprint() -> PathBuf {
 pub(crate) fn vm() -> PathBuf {
     root().join("target/vm")
 }
+
+/// What `dist` makes, and what it needs on the way.
+pub(crate) fn dist() -> PathBuf {
+    root().join("target/dist")
+}
