@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 
 /// Hash of the sources of the eBPF object in the workspace at `workspace_root`, as 16 hexadecimal digits.
 ///
-/// It covers the package's manifest and sources, the workspace's profile and lints, the compiler's version, and
-/// the entries of the lock file that the object is linked with. Paths are hashed relative to the root, so that a
+/// It covers the package's manifest and sources, the workspace's profile and lints, the compiler's version, how it is
+/// built, and the entries of the lock file that the object is linked with. Paths are hashed relative to the root, so that a
 /// moved checkout keeps its object.
 ///
 /// # Errors
@@ -21,6 +21,8 @@ pub(crate) fn fingerprint(workspace_root: &Path) -> io::Result<String> {
         PathBuf::from("Cargo.toml"),
         PathBuf::from("probe-ebpf/Cargo.toml"),
         PathBuf::from("rust-toolchain.toml"),
+        PathBuf::from("xtask/src/build_ebpf.rs"),
+        PathBuf::from("xtask/src/strip.rs"),
     ];
     collect(workspace_root, Path::new("probe-ebpf/src"), &mut files)?;
     files.sort();

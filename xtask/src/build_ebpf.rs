@@ -15,7 +15,7 @@ use clap::Args;
 use crate::{
     cargo::{self, cargo, root},
     core_source::{self, CoreSource},
-    places, process, setup,
+    places, process, setup, strip,
 };
 
 const TARGET: &str = "bpfel-unknown-none";
@@ -95,8 +95,10 @@ pub(crate) fn compile(core: &CoreSource, workspace: &Path, build: &Path) -> Resu
     process::run(&mut command).context("the eBPF object could not be built")?;
 
     let built = build.join(TARGET).join("release/probe-ebpf");
-    ensure!(built.is_file(), "no object at {}", built.display());
-    Ok(built)
+    let whole = fs::read(&built).with_context(|| format!("no object at {}", built.display()))?;
+    let stripped = build.join("probe-ebpf.o");
+    fs::write(&stripped, strip::debug_info(&whole)?)?;
+    Ok(stripped)
 }
 
 /// Where the sources lie here, and what the object calls it.
@@ -105,6 +107,10 @@ fn remapped(workspace: &Path, core: &CoreSource) -> Result<Vec<String>> {
     places.push((workspace.to_owned(), "/src"));
     if let CoreSource::Unpacked(library) = core {
         places.push((library.clone(), "/rust"));
+        // Below the workspace cargo names it from there.
+        if let Ok(below) = library.strip_prefix(workspace) {
+            places.push((below.to_owned(), "/rust"));
+        }
     }
     Ok(cargo::remap(&places))
 }

@@ -12,6 +12,7 @@ mod places;
 mod process;
 mod run;
 mod setup;
+mod strip;
 mod tally;
 mod test;
 mod tidy;

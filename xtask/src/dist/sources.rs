@@ -40,7 +40,7 @@ pub(super) fn same_object(core: &CoreSource, elsewhere: &Path) -> Result<PathBuf
     let here = build_ebpf::compile(core, root(), &places::ebpf().join("build"))?;
     let folder = places::dist().join("elsewhere/ebpf");
     emptied(&folder)?;
-    let there = build_ebpf::compile(core, elsewhere, &folder)?;
+    let there = build_ebpf::compile(&beside(core, elsewhere)?, elsewhere, &folder)?;
     let (hash_here, hash_there) = (hash(&here)?, hash(&there)?);
     ensure!(
         hash_here == hash_there,
@@ -50,6 +50,17 @@ pub(super) fn same_object(core: &CoreSource, elsewhere: &Path) -> Result<PathBuf
     );
     println!("object   {hash_here}, built twice, in two folders");
     Ok(here)
+}
+
+/// The core library where it lies to the copy as it does to the sources: cargo compiles what lies below a workspace
+/// from the workspace's folder, and all else from its own, and the compiler writes down from where.
+fn beside(core: &CoreSource, elsewhere: &Path) -> Result<CoreSource> {
+    let CoreSource::Unpacked(library) = core else { return Ok(core.clone()) };
+    let Ok(below) = library.strip_prefix(root()) else { return Ok(core.clone()) };
+    let copy = elsewhere.join(below);
+    fs::create_dir_all(copy.parent().context("the library lies in a folder")?)?;
+    process::run_quietly(Command::new("cp").arg("--archive").arg(library).arg(&copy))?;
+    Ok(CoreSource::Unpacked(copy))
 }
 
 /// SHA-256, as `sha256sum` prints it.
