@@ -126,20 +126,21 @@ pub enum Error {
         /// What the kernel answered.
         source: io::Error,
     },
-    /// A file is no report.
-    #[error("{} is no report of this tool; `probe-cli run --json FILE` writes one", safe(&path.to_string_lossy()))]
+    /// A file is neither report nor session.
+    #[error("{} is neither a report nor a session of this tool; `probe-cli run --json FILE` and `probe-cli trace --save FILE` write them", safe(&path.to_string_lossy()))]
     NotAReport {
         /// The file.
         path: PathBuf,
         /// Where reading it ended.
-        source: Option<serde_json::Error>,
+        source: serde_json::Error,
     },
     /// A file is of another kind or version.
     #[error(
-        "{} says that it is `{}`, and this version reads `{}`; read it with the version that wrote it",
+        "{} says that it is `{}`, and this version reads `{}` and `{}`; read it with the version that wrote it",
         safe(&path.to_string_lossy()),
         safe(schema),
-        crate::report::model::SCHEMA
+        crate::report::model::SCHEMA,
+        crate::trace::document::SCHEMA
     )]
     OtherSchema {
         /// The file.
@@ -181,6 +182,9 @@ pub enum Error {
         /// How many.
         rows: usize,
     },
+    /// A comparison in which no row could be compared.
+    #[error("no row could be compared: {}", safe(.0))]
+    NothingComparable(String),
     /// A launch could not be done.
     #[error("a launch measured nothing; `launch` is for `probe-cli run` alone")]
     Launch(#[source] LaunchError),
@@ -219,6 +223,7 @@ impl Error {
             | Self::Signals(_)
             | Self::Affinity(_)
             | Self::Runtime(_)
+            | Self::NothingComparable(_)
             | Self::Launch(_) => 1,
             Self::Run(RunError::NoCpu { .. } | RunError::NoCase { .. }) => 2,
             Self::Run(_) => 1,

@@ -1,4 +1,4 @@
-//! `probe-cli compare`: two saved reports, and what got slower between them.
+//! `probe-cli compare`: two saved reports or sessions, and what got slower between them.
 
 use std::{
     io::Write,
@@ -15,31 +15,36 @@ use super::{
 use crate::{
     compare::{self, Verdict},
     error::{Error, Result},
-    report::read,
+    report::read::{self, Saved},
 };
 
-/// Compare two saved reports: what got slower, what faster, and what cannot be said
+/// Compare two saved reports or sessions: what got slower, what faster, and what cannot be said
 ///
-/// A variant is compared by its ratio to the baseline of its case, so that a slower machine is not taken for a slower
-/// variant; the baseline by its time. False discoveries are held at 5 % over all rows. Runs on another CPU, with other
-/// mitigations, or quick against full are not comparable, and the page says why. Exits with 10 if a row regressed.
+/// A variant of a report is compared by its ratio to the baseline of its case, so that a slower machine is not taken for
+/// a slower variant; the baseline by its time. Rows of sessions that were traced with -i are compared by p50 and p99.
+/// What differs between any two runs is estimated from all rows and widens every interval; false discoveries are held
+/// at 5 % over all rows. Runs on another CPU, with other mitigations, or quick against full are not comparable, and the
+/// page says why.
+///
+/// Exits with 10 if a row regressed, and with 1 if no row could be compared.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
   probe-cli compare before.json after.json
   probe-cli compare before.json after.json --threshold 10% -f md
-  probe-cli compare before.json after.json -f html -o change.html")]
+  probe-cli compare before.json after.json -f html -o change.html
+  probe-cli trace vfs_read -i 1 -d 30 --save monday.json; probe-cli compare monday.json tuesday.json")]
 pub(super) struct Compare {
-    /// The report to compare with
+    /// The report or session to compare with
     #[arg(value_name = "BASE")]
     base: PathBuf,
-    /// The report to judge
+    /// The report or session to judge
     #[arg(value_name = "NEW")]
     new: PathBuf,
     /// Smallest change of interest
     #[arg(long, value_name = "PCT", default_value = "5%", value_parser = percent)]
     threshold: f64,
-    /// Exit with 10 if a row regressed; `=false` only tells
+    /// Exit with 10 if a row regressed, and with 1 if none could be compared; `=false` only tells
     #[arg(
         long,
         value_name = "BOOL",
@@ -68,10 +73,18 @@ fn percent(text: &str) -> Result<f64, String> {
 impl Compare {
     pub(super) fn run(self, words: Words, out: &mut dyn Write) -> Result<()> {
         self.output.check()?;
-        let (base, new) = (read::report(&self.base)?, read::report(&self.new)?);
         let name = |path: &Path| path.to_string_lossy().into_owned();
-        let (base_name, new_name) = (name(&self.base), name(&self.new));
-        let found = compare::compare((&base_name, &base), (&new_name, &new), self.threshold);
+        let (base, new) = (name(&self.base), name(&self.new));
+        let found = match (read::saved(&self.base)?, read::saved(&self.new)?) {
+            (Saved::Report(before), Saved::Report(after)) => {
+                compare::reports((&base, &before), (&new, &after), self.threshold)
+            }
+            (Saved::Session(before), Saved::Session(after)) => {
+                compare::sessions((&base, &before), (&new, &after), self.threshold)
+            }
+            (Saved::Report(_), Saved::Session(_)) => return Err(two_kinds(&base, &new)),
+            (Saved::Session(_), Saved::Report(_)) => return Err(two_kinds(&new, &base)),
+        };
         let page = match self.output.format {
             Form::Text => compare::text(&found, self.output.style(words)).into_bytes(),
             Form::Json => document(&found)?,
@@ -85,8 +98,18 @@ impl Compare {
         if regressions > 0 && self.fail_on_regression {
             return Err(Error::Regression { rows: regressions });
         }
+        if found.nothing_comparable() && self.fail_on_regression {
+            let why = found.not_comparable.first().map_or("they have no row in common", String::as_str);
+            return Err(Error::NothingComparable(why.to_owned()));
+        }
         Ok(())
     }
+}
+
+fn two_kinds(report: &str, session: &str) -> Error {
+    Error::Usage(format!(
+        "{report} is a report of the lab and {session} a traced session; compare two of one kind"
+    ))
 }
 
 #[cfg(test)]

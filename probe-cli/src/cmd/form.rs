@@ -4,12 +4,19 @@ use std::path::PathBuf;
 
 use clap::ValueEnum;
 
+use super::output::document;
 use crate::{
     error::{Error, Result},
     report::{
         csv, html, json, markdown,
         model::Report,
         text::{self, Style},
+    },
+    trace::{
+        self,
+        document::Session,
+        table,
+        text::{Look, Unit},
     },
 };
 
@@ -45,5 +52,43 @@ impl Form {
             Self::Html => page.extend(html::page(report).bytes()),
         }
         Ok(page)
+    }
+
+    /// The same for a traced session, its intervals before the whole.
+    pub(super) fn write_session(self, session: &Session, style: Style) -> Result<Vec<u8>> {
+        let look = Look { style, unit: Unit::Auto, timestamps: false, shape: true };
+        let page = match self {
+            Self::Text => {
+                let mut page: String = session
+                    .intervals
+                    .iter()
+                    .map(|interval| trace::text::interval(interval, look) + "\n")
+                    .collect();
+                page += &trace::text::session(session, look);
+                page
+            }
+            Self::Json => return document(session),
+            Self::Csv => {
+                let mut page = table::csv_head();
+                for interval in &session.intervals {
+                    page += &table::csv(&interval.targets, interval.from_ns, interval.to_ns);
+                }
+                page += &table::csv(&session.targets, 0, session.clock.duration_ns);
+                page
+            }
+            Self::Md => {
+                let intervals: String = session
+                    .intervals
+                    .iter()
+                    .map(|interval| table::markdown_interval(interval) + "\n")
+                    .collect();
+                intervals + &table::markdown(session)
+            }
+            Self::Html => {
+                let why = "a session has no page; -f text, json, csv or md shows it, and `compare -f html` shows two";
+                return Err(Error::Usage(why.to_owned()));
+            }
+        };
+        Ok(page.into_bytes())
     }
 }

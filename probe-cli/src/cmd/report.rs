@@ -1,4 +1,4 @@
-//! `probe-cli report`: saved reports, printed again.
+//! `probe-cli report`: saved reports and sessions, printed again.
 
 use std::{io::Write, path::PathBuf};
 
@@ -7,10 +7,10 @@ use clap::Args;
 use super::{Words, form::Form, output::Output};
 use crate::{
     error::{Error, Result},
-    report::read,
+    report::read::{self, Saved},
 };
 
-/// Print saved reports again, in any form
+/// Print saved reports and sessions again, in any form
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -18,9 +18,10 @@ Examples:
   probe-cli report report.json -f json | jq .host
   probe-cli report report.json -f html -o report.html
   probe-cli report report.json -f md          tables for a mail
-  probe-cli report monday.json tuesday.json")]
+  probe-cli report monday.json tuesday.json
+  probe-cli report session.json -f csv       what `trace --save` has written")]
 pub(super) struct Report {
-    /// Reports that `run --json` has written
+    /// What `run --json` or `trace --save` has written
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
     #[command(flatten)]
@@ -36,13 +37,17 @@ impl Report {
             return Err(Error::OneDocument { second: second.clone() });
         }
         self.output.check()?;
-        let reports = self.files.iter().map(|path| read::report(path)).collect::<Result<Vec<_>>>()?;
+        let saved = self.files.iter().map(|path| read::saved(path)).collect::<Result<Vec<_>>>()?;
         let mut page = Vec::new();
-        for (index, (path, report)) in self.files.iter().zip(&reports).enumerate() {
+        for (index, (path, saved)) in self.files.iter().zip(&saved).enumerate() {
             if index > 0 {
                 page.extend(b"\n");
             }
-            page.extend(form.write(report, std::slice::from_ref(path), self.output.style(words))?);
+            let style = self.output.style(words);
+            page.extend(match saved {
+                Saved::Report(report) => form.write(report, std::slice::from_ref(path), style)?,
+                Saved::Session(session) => form.write_session(session, style)?,
+            });
         }
         self.output.deliver(&page, out)
     }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{Comparison, Row, Verdict};
+use super::{Comparison, Quantity, Row, Scatter, Verdict};
 use crate::report::{
     csv::{self, known, line},
     markdown, number,
@@ -91,12 +91,29 @@ pub fn text(found: &Comparison, style: Style) -> String {
 
 /// How the verdicts were made, in a line.
 pub(super) fn method(found: &Comparison) -> String {
+    let traced = found.rows.iter().any(|row| row.quantity == Quantity::Quantile);
+    let compared = if traced {
+        "quantiles, by stretches of neighbouring intervals"
+    } else {
+        "variants by their ratio to the baseline, baselines by their time"
+    };
+    let scatter: String = found.scatter.iter().map(|scatter| format!("; {}", scattered(scatter))).collect();
     format!(
-        "variants by their ratio to the baseline, baselines by their time; smallest change of interest {} %, false \
-         discoveries held at {} % over all judged rows",
-        found.threshold * 100.0,
+        "{compared}{scatter}; smallest change of interest {} %, false discoveries held at {} % over all judged rows",
+        (found.threshold * 1000.0).round() / 10.0,
         super::FALSE_DISCOVERY_RATE * 100.0
     )
+}
+
+fn scattered(Scatter { quantity, rows, factor }: &Scatter) -> String {
+    let name = quantity.name();
+    match factor {
+        Some(1.0) => format!("{rows} {name} scatter no more than their launches explain"),
+        Some(factor) => format!(
+            "{rows} {name} scatter {factor:.1} times as far as their launches explain, and their intervals are as much wider"
+        ),
+        None => format!("{rows} {name} are too few to tell how much changes between any two runs"),
+    }
 }
 
 /// For a mail or a forge.
@@ -133,6 +150,7 @@ pub fn csv(found: &Comparison) -> String {
         "experiment",
         "case",
         "name",
+        "quantity",
         "against",
         "unit",
         "base",
@@ -151,6 +169,7 @@ pub fn csv(found: &Comparison) -> String {
             csv::word(&row.experiment),
             csv::word(&row.case),
             csv::word(&row.name),
+            row.quantity.name().to_owned(),
             row.against.as_deref().map_or_else(String::new, csv::word),
             csv::word(&row.unit),
             value(row.base),

@@ -6,31 +6,46 @@ use std::{
     path::Path,
 };
 
-use serde::Deserialize;
+use serde::{Deserialize, de::DeserializeOwned};
 
 use super::model::{Report, SCHEMA};
-use crate::error::{Error, Result};
+use crate::{
+    error::{Error, Result},
+    trace::document::{SCHEMA as SESSION, Session},
+};
 
 /// The largest file that is read, in bytes: a full run of every experiment takes a hundredth of it.
 pub const LARGEST: u64 = 256 << 20;
 
-/// The report that `path` holds.
+/// What this tool saves.
+#[derive(Clone, Debug)]
+pub enum Saved {
+    /// What `run --json` wrote.
+    Report(Box<Report>),
+    /// What `trace --save` wrote.
+    Session(Box<Session>),
+}
+
+/// The report or session that `path` holds.
 ///
 /// # Errors
 ///
 /// [`Error::Read`], [`Error::TooLarge`], [`Error::OtherSchema`] for what another version or another program wrote, and
 /// [`Error::NotAReport`] with line and column where it stops being one.
-pub fn report(path: &Path) -> Result<Report> {
+pub fn saved(path: &Path) -> Result<Saved> {
     let content = bounded(path).map_err(|source| Error::Read { path: path.to_owned(), source })?;
     let content = content.ok_or_else(|| Error::TooLarge { path: path.to_owned(), most: LARGEST })?;
-    let read = serde_json::from_slice::<Report>(&content);
-    match read {
-        Ok(report) if report.schema == SCHEMA => Ok(report),
-        read => Err(match (schema(&content), read.err()) {
-            (Some(schema), _) if schema != SCHEMA => Error::OtherSchema { path: path.to_owned(), schema },
-            (_, source) => Error::NotAReport { path: path.to_owned(), source },
-        }),
+    match schema(&content).as_deref() {
+        Some(SESSION) => parsed(path, &content).map(|session| Saved::Session(Box::new(session))),
+        Some(other) if other != SCHEMA => {
+            Err(Error::OtherSchema { path: path.to_owned(), schema: other.to_owned() })
+        }
+        _ => parsed(path, &content).map(|report| Saved::Report(Box::new(report))),
     }
+}
+
+fn parsed<T: DeserializeOwned>(path: &Path, content: &[u8]) -> Result<T> {
+    serde_json::from_slice(content).map_err(|source| Error::NotAReport { path: path.to_owned(), source })
 }
 
 /// What the file says it is; none where it is no JSON, or says nothing.
@@ -63,7 +78,7 @@ mod tests {
     fn error(content: &[u8]) -> String {
         let file = tempfile::NamedTempFile::new().unwrap();
         fs::write(file.path(), content).unwrap();
-        let error = chain(&report(file.path()).unwrap_err());
+        let error = chain(&saved(file.path()).unwrap_err());
         error.replace(&file.path().display().to_string(), "FILE")
     }
 
@@ -76,7 +91,8 @@ mod tests {
                 "EOF while parsing an object at line 1 column 38",
             ),
             (b"{\"schema\": \"probe-report/2\"}", "`probe-report/2`"),
-            (b"{\"schema\": \"probe-session/1\", \"targets\": []}", "`probe-session/1`"),
+            (b"{\"schema\": \"probe-session/1\", \"targets\": []}", "missing field `host`"),
+            (b"{\"schema\": \"probe-doctor/1\"}", "`probe-doctor/1`"),
             (b"{\"schema\": \"probe-report/1\"}", "missing field `host`"),
             (b"[1, 2]", "line 1"),
             (b"\xff\xfe\x00", "line 1 column 1"),
@@ -101,7 +117,7 @@ mod tests {
         let file = tempfile::NamedTempFile::new().unwrap();
         // Sparse: it takes no room.
         file.as_file().set_len(LARGEST + 1).unwrap();
-        assert!(matches!(report(file.path()), Err(Error::TooLarge { .. })));
-        assert!(matches!(report(Path::new("/dev/zero")), Err(Error::TooLarge { .. })));
+        assert!(matches!(saved(file.path()), Err(Error::TooLarge { .. })));
+        assert!(matches!(saved(Path::new("/dev/zero")), Err(Error::TooLarge { .. })));
     }
 }

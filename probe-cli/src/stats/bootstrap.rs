@@ -80,20 +80,24 @@ pub fn p_value(launches: &[Vec<f64>]) -> Option<f64> {
     })
 }
 
-fn interval(launches: &[Vec<f64>], value: f64, rng: &mut Rng) -> [f64; 2] {
+/// Medians over launches of both levels redrawn, in no order; `value` is that of the samples themselves.
+pub(super) fn redrawn(launches: &[Vec<f64>], value: f64, rng: &mut Rng) -> Vec<f64> {
     let inner = inner_level(launches, value, rng);
     let mut draw = vec![0.0; launches.len()];
-    let mut medians: Vec<f64> = (0..RESAMPLES)
-        .filter_map(|_| {
-            for slot in &mut draw {
-                let launch = &inner[rng.below(inner.len())];
-                *slot = launch[rng.below(launch.len())];
-            }
-            median_in_place(&mut draw)
-        })
-        .collect();
+    let median_of_a_draw = |_| {
+        for slot in &mut draw {
+            let launch = &inner[rng.below(inner.len())];
+            *slot = launch[rng.below(launch.len())];
+        }
+        median_in_place(&mut draw)
+    };
+    (0..RESAMPLES).filter_map(median_of_a_draw).collect()
+}
+
+fn interval(launches: &[Vec<f64>], value: f64, rng: &mut Rng) -> [f64; 2] {
+    let mut medians = redrawn(launches, value, rng);
     medians.sort_unstable_by(f64::total_cmp);
-    let level = tail_level(launches.len());
+    let level = tail_level(launches.len(), launches.len() as u32 - 1);
     let end = |p| quantile(&medians, p).unwrap_or(value);
     [end(level).min(value), end(1.0 - level).max(value)]
 }
@@ -118,7 +122,7 @@ fn inner_level(launches: &[Vec<f64>], value: f64, rng: &mut Rng) -> Vec<Vec<f64>
 }
 
 /// Unbiased; 0 for fewer than two values.
-fn variance(values: &[f64]) -> f64 {
+pub(super) fn variance(values: &[f64]) -> f64 {
     if values.len() < 2 {
         return 0.0;
     }
@@ -127,10 +131,9 @@ fn variance(values: &[f64]) -> f64 {
     values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (n - 1.0)
 }
 
-/// The quantile level that takes the place of 2.5 % with `n` units.
-fn tail_level(n: usize) -> f64 {
-    let n_minus_1 = n as u32 - 1;
-    normal_cdf(-student_critical(0.05, n_minus_1) * (n as f64 / f64::from(n_minus_1)).sqrt())
+/// The quantile level that takes the place of 2.5 % with `n` units and so many degrees of freedom.
+pub(super) fn tail_level(n: usize, freedom: u32) -> f64 {
+    normal_cdf(-student_critical(0.05, freedom) * (n as f64 / (n as f64 - 1.0)).sqrt())
 }
 
 /// The median of one redrawing of `blocks` in overlapping runs of about the cube root of their number.
@@ -170,9 +173,9 @@ mod tests {
     #[test]
     fn the_level_widens_with_few_launches() {
         // By hand: t(4) = 2.776, times sqrt(5/4) = 3.104, whose lower tail is 0.00095.
-        assert!((tail_level(5) - 0.000_95).abs() < 2e-5);
-        assert!((tail_level(10) - 0.008_6).abs() < 2e-4);
-        assert!((tail_level(2000) - 0.025).abs() < 2e-4);
+        assert!((tail_level(5, 4) - 0.000_95).abs() < 2e-5);
+        assert!((tail_level(10, 9) - 0.008_6).abs() < 2e-4);
+        assert!((tail_level(2000, 1999) - 0.025).abs() < 2e-4);
     }
 
     #[test]

@@ -75,7 +75,7 @@ impl Histogram {
     /// How many numbers were counted.
     #[must_use]
     pub fn n(&self) -> u64 {
-        self.counts.iter().sum()
+        self.counts.iter().fold(0, |sum, count| sum.saturating_add(*count))
     }
 
     /// The number that a share `q` of all lie at or below (nearest rank), as the middle of its bucket; `None` when
@@ -86,12 +86,27 @@ impl Histogram {
         let rank = ((q.clamp(0.0, 1.0) * n as f64).ceil() as u64).clamp(1, n.max(1));
         let mut below = 0;
         for (bucket, count) in self.counts.iter().enumerate() {
-            below += count;
+            below = count.saturating_add(below);
             if below >= rank {
                 return Some(middle(bucket));
             }
         }
         None
+    }
+
+    /// Where a share `q` of all lies below, were the numbers of each bucket spread over it evenly; `None` when there
+    /// are none.
+    ///
+    /// Unlike [`Self::quantile`] it moves when less than a bucket moves, if the numbers lie in several.
+    #[must_use]
+    pub fn spread_quantile(&self, q: f64) -> Option<f64> {
+        let wanted = q.clamp(0.0, 1.0) * self.n() as f64;
+        let mut below = 0.0;
+        self.buckets().find_map(|Bucket { lo, hi, count }| {
+            let (from, within) = (below, count as f64);
+            below += within;
+            (below >= wanted).then(|| lo as f64 + (hi - lo) as f64 * ((wanted - from) / within))
+        })
     }
 
     /// Upper edge of the highest bucket hit.
@@ -154,6 +169,14 @@ mod tests {
         let found = of(&[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
         assert_eq!((found.n(), found.max()), (10, Some(11)));
         assert_eq!([0.5, 0.9, 1.0].map(|q| found.quantile(q)), [Some(5), Some(9), Some(10)]);
+    }
+
+    #[test]
+    fn numbers_are_spread_over_their_buckets() {
+        // 10 and 12 have buckets of their own, [10, 11) and [12, 13): half way is the end of the first.
+        let found = of(&[10, 10, 12, 12]);
+        assert_eq!([0.25, 0.5, 0.75].map(|q| found.spread_quantile(q)), [Some(10.5), Some(11.0), Some(12.5)]);
+        assert_eq!(Histogram::default().spread_quantile(0.5), None);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! Fields may be added; none may be renamed or change its meaning. Times are whole nanoseconds; what is not known is
 //! null.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap, hash_map::Entry};
 
 use probe_abi::quality::Quality;
 use probe_abi::size;
@@ -77,7 +77,7 @@ pub struct SessionRow {
 }
 
 /// What sets a row apart from others of its target; what was not told apart is null.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, Eq, Hash, JsonSchema, PartialEq, Serialize)]
 pub struct Key {
     /// CPU that the calls ended on.
     pub cpu: Option<u32>,
@@ -229,11 +229,15 @@ pub fn comm_text(name: &[u8; 16]) -> String {
 #[must_use]
 pub fn merged(rows: &[SessionRow]) -> Vec<(&LiveRow, Histogram)> {
     let mut merged: Vec<(&LiveRow, Histogram)> = Vec::new();
+    let mut places: HashMap<&str, usize> = HashMap::new();
     for row in rows {
         let histogram = row.histogram();
-        match merged.iter_mut().find(|(known, _)| known.target == row.row.target) {
-            Some((_, total)) => total.merge(&histogram),
-            None => merged.push((&row.row, histogram)),
+        match places.entry(&row.row.target) {
+            Entry::Occupied(place) => merged[*place.get()].1.merge(&histogram),
+            Entry::Vacant(place) => {
+                place.insert(merged.len());
+                merged.push((&row.row, histogram));
+            }
         }
     }
     merged
@@ -274,8 +278,9 @@ impl SessionRow {
 #[must_use]
 pub fn worst_loss(rows: &[SessionRow]) -> Option<(&str, f64)> {
     let share = |(row, histogram): &(&LiveRow, Histogram)| {
-        let lost = row.unmatched + row.dropped + row.missed.unwrap_or(0) + row.clock_regressions;
-        let all = histogram.n() + lost;
+        let lost = [row.unmatched, row.dropped, row.missed.unwrap_or(0), row.clock_regressions];
+        let lost = lost.into_iter().fold(0, u64::saturating_add);
+        let all = histogram.n().saturating_add(lost);
         if all == 0 { 0.0 } else { lost as f64 / all as f64 }
     };
     let merged = merged(rows);

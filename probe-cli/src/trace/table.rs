@@ -91,7 +91,7 @@ fn markdown_rows(rows: &[SessionRow]) -> String {
     for row in rows {
         let key = super::text::key(row);
         let name = if key.is_empty() { row.row.target.clone() } else { format!("{}, {key}", row.row.target) };
-        let lost = row.row.dropped + row.row.missed.unwrap_or(0);
+        let lost = row.row.dropped.saturating_add(row.row.missed.unwrap_or(0));
         let bound = if row.row.probe_bound { " (probe-bound)" } else { "" };
         page += &format!(
             "| {} | {} | {} | {}{bound} | {} | {} | {} | {} | {} | {} | {lost} | {} | {} |\n",
