@@ -176,6 +176,14 @@ pub enum Error {
     /// An experiment could not be measured.
     #[error("the run ended early; nothing was written")]
     Run(#[source] RunError),
+    /// One of several experiments could not be measured.
+    #[error("{name} is missing from the report, which has the others")]
+    Unmeasured {
+        /// The experiment.
+        name: &'static str,
+        /// Why.
+        source: RunError,
+    },
     /// Rows of a comparison got slower.
     #[error("{rows} {} slower than before", if *rows == 1 { "row is" } else { "rows are" })]
     Regression {
@@ -223,6 +231,7 @@ impl Error {
             | Self::Signals(_)
             | Self::Affinity(_)
             | Self::Runtime(_)
+            | Self::Unmeasured { .. }
             | Self::NothingComparable(_)
             | Self::Launch(_) => 1,
             Self::Run(RunError::NoCpu { .. } | RunError::NoCase { .. }) => 2,

@@ -494,3 +494,22 @@ fn one_interrupt_ends_a_run_with_what_there_is() {
     assert_eq!(document["interrupted"], true);
     assert!(document["warnings"].as_array().unwrap().iter().any(|warning| warning["code"] == "interrupted"));
 }
+
+/// One experiment without a case for the flags leaves the others alone.
+#[test]
+fn an_experiment_that_cannot_be_measured_is_missing_and_the_others_are_there() {
+    let flags = ["--threads", "2", "--no-live", "--launches", "1", "--blocks", "1", "-f", "json"];
+    let output = run(&[&["run", "prng-noise", "pool-mix"], &flags[..]].concat());
+    assert_exit(&output, 0);
+    let report = document(&output);
+    let list = |field: &str| report[field].as_array().unwrap().clone();
+    let names: Vec<Value> = list("experiments").iter().map(|found| found["name"].clone()).collect();
+    assert_eq!(names, ["pool-mix"]);
+    let missing = list("warnings").into_iter().find(|found| found["code"] == "not-measured").unwrap();
+    assert!(
+        missing["text"].as_str().unwrap().starts_with("prng-noise is missing from this report"),
+        "{missing}"
+    );
+
+    assert_exit(&run(&[&["run", "prng-noise"], &flags[..]].concat()), 2);
+}

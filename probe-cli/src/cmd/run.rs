@@ -20,7 +20,8 @@ use super::{
     select,
 };
 use crate::{
-    error::{Error, Result},
+    error::{Error, Result, chain},
+    harness::run_error::RunError,
     host::{self, cpu_list::CpuList},
     report::{
         file, html, json,
@@ -115,12 +116,22 @@ impl Run {
             report.warnings.extend(warnings);
             report.warnings.extend(lab.attach_markers());
         }
+        let mut failed = Vec::new();
         for (index, experiment) in selected {
             let name = experiment.name();
             words.detail(&format!("measuring {name}"));
             let bar = Bar::new(words, name);
-            let mut found = lab.measure(experiment, index, &bar)?;
+            let measured = lab.measure(experiment, index, &bar);
             drop(bar);
+            let mut found = match measured {
+                Ok(found) => found,
+                Err(error) => {
+                    let text = format!("{name} is missing from this report: {}", chain(&error));
+                    report.warnings.push(Warning { code: "not-measured".to_owned(), text });
+                    failed.push((name, error));
+                    continue;
+                }
+            };
             if !self.no_live {
                 words.detail(&format!("watching the live kernel beside {name}"));
                 found.report.live =
@@ -136,7 +147,19 @@ impl Run {
         // One refusal can stand in the way of several things.
         let mut said = BTreeSet::new();
         report.warnings.retain(|warning| said.insert((warning.code.clone(), warning.text.clone())));
-        self.hand_over(&report, words, out)
+        if report.experiments.is_empty()
+            && let Some((_, error)) = failed.pop()
+        {
+            return Err(error);
+        }
+        self.hand_over(&report, words, out)?;
+        // An experiment that has no case for the flags is left out; one that could not be measured is a failure.
+        failed.retain(|(_, error)| !matches!(error, Error::Run(RunError::NoCase { .. })));
+        match failed.pop() {
+            Some((name, Error::Run(source))) => Err(Error::Unmeasured { name, source }),
+            Some((_, error)) => Err(error),
+            None => Ok(()),
+        }
     }
 
     fn hand_over(&self, report: &Report, words: Words, out: &mut dyn Write) -> Result<()> {

@@ -1,12 +1,13 @@
-//! The report as one flat table (RFC 4180): a line a variant, and a line a question to the live kernel.
+//! The report as one flat table (RFC 4180): a line a variant, a line a variant whose operations were timed one by one,
+//! and a line a question to the live kernel.
 
 use super::{
-    model::{ExperimentReport, LiveRow, Report, VariantRow},
+    model::{ExperimentReport, LiveRow, OperationRow, Report, VariantRow},
     text::safe,
 };
 
 /// Names of the columns, in order. Columns may be added at the end; none may be renamed.
-pub const COLUMNS: [&str; 33] = [
+pub const COLUMNS: [&str; 35] = [
     "experiment",
     "kind",
     "case",
@@ -40,6 +41,8 @@ pub const COLUMNS: [&str; 33] = [
     "mechanism",
     "claim",
     "reason",
+    "p99_9_ns",
+    "wakeups_per_million",
 ];
 
 /// `report` as text with a line of names at its head. What is not known is an empty cell.
@@ -48,6 +51,7 @@ pub fn page(report: &Report) -> String {
     let mut page = line(COLUMNS.map(str::to_owned));
     for experiment in &report.experiments {
         page.extend(experiment.variants.iter().map(|row| variant(experiment, row)));
+        page.extend(experiment.operations.iter().map(|row| operation(experiment, row)));
         page.extend(experiment.live.iter().map(|row| live(experiment, row)));
     }
     page
@@ -87,6 +91,25 @@ fn variant(experiment: &ExperimentReport, row: &VariantRow) -> String {
             known("n", Some(row.samples.iter().flatten().flatten().count())),
             ("dropped", row.dropped_pairs.to_string()),
             known("reason", row.unavailable.as_deref().or(row.reason.as_deref()).map(word)),
+        ],
+    )
+}
+
+fn operation(experiment: &ExperimentReport, row: &OperationRow) -> String {
+    by_name(
+        experiment,
+        &[
+            ("kind", "operation".to_owned()),
+            ("case", word(&row.case)),
+            ("name", word(&row.variant)),
+            ("threads", row.threads.to_string()),
+            ("unit", "ns".to_owned()),
+            ("median", row.p50_ns.to_string()),
+            ("n", row.n.to_string()),
+            ("p99_ns", row.p99_ns.to_string()),
+            ("max_ns", row.max_ns.to_string()),
+            ("p99_9_ns", row.p99_9_ns.to_string()),
+            ("wakeups_per_million", row.wakeups_per_million.to_string()),
         ],
     )
 }

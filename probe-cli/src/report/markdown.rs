@@ -3,7 +3,9 @@
 use std::fmt::Write as _;
 
 use super::{
-    model::{CaseReport, ClaimVerdict, ExperimentReport, LiveRow, Mechanism, Report, VariantRow},
+    model::{
+        CaseReport, ClaimVerdict, ExperimentReport, LiveRow, Mechanism, OperationRow, Report, VariantRow,
+    },
     number,
     text::{self, safe, words::columns},
 };
@@ -66,10 +68,25 @@ fn experiment(report: &ExperimentReport) -> String {
     for case in &report.cases {
         page += &self::case(case, report);
     }
+    if !report.operations.is_empty() {
+        page += &operations(&report.operations);
+    }
     if !report.live.is_empty() {
         page += &live(&report.live);
     }
     page
+}
+
+fn operations(rows: &[OperationRow]) -> String {
+    let heads = ["one by one, ns", "n", "p50", "p99", "p99.9", "max", "woken/million"];
+    let mut lines = vec![heads.map(str::to_owned).to_vec()];
+    lines.extend(rows.iter().map(|row| {
+        let name = format!("{}: {}", word(&row.case), word(&row.variant));
+        let woken = row.wakeups_per_million.round() as u64;
+        let numbers = [row.n, row.p50_ns, row.p99_ns, row.p99_9_ns, row.max_ns, woken].map(number::count);
+        [vec![name], numbers.to_vec()].concat()
+    }));
+    format!("\n{}", table(&lines))
 }
 
 fn case(case: &CaseReport, report: &ExperimentReport) -> String {
@@ -109,7 +126,8 @@ fn live(rows: &[LiveRow]) -> String {
     let mut lines = vec![heads.map(str::to_owned).to_vec()];
     lines.extend(rows.iter().map(|row| {
         let size = row.size_lo.map_or_else(String::new, |lo| format!(" {lo} B"));
-        let lost = row.dropped + row.unmatched + row.missed.unwrap_or(0);
+        let lost =
+            [row.dropped, row.unmatched, row.missed.unwrap_or(0)].into_iter().fold(0, u64::saturating_add);
         vec![
             format!(
                 "{}{size} by {}{}",

@@ -9,6 +9,7 @@ mod head;
 mod heat;
 mod live;
 mod machine;
+mod operation;
 mod quality;
 mod verdict;
 
@@ -65,6 +66,7 @@ fn experiment(report: &ExperimentReport) -> Markup {
             p.mail { "Mail: " (safe(&report.mail)) }
             (verdict::write(report))
             (case::write(report))
+            (operation::write(report))
             (live::write(report))
             (heat::write(report))
             (effect::write(report))
