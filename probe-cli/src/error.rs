@@ -184,8 +184,28 @@ pub enum Error {
         /// Why.
         source: RunError,
     },
+    /// The machine could not be put into a state.
+    #[error("{what} failed: {why}; the command was: {}", safe(command))]
+    State {
+        /// Set-up of a side, or undo.
+        what: String,
+        /// The command.
+        command: String,
+        /// What went wrong.
+        why: String,
+    },
+    /// A launch of a side failed.
+    #[error(
+        "a launch of {side} ended with {status}; --show-output shows what it prints, --ignore-failure goes on"
+    )]
+    LaunchFailed {
+        /// The side.
+        side: &'static str,
+        /// How it ended.
+        status: std::process::ExitStatus,
+    },
     /// Rows of a comparison got slower.
-    #[error("{rows} {} slower than before", if *rows == 1 { "row is" } else { "rows are" })]
+    #[error("{rows} {} slower", if *rows == 1 { "row got" } else { "rows got" })]
     Regression {
         /// How many.
         rows: usize,
@@ -232,6 +252,8 @@ impl Error {
             | Self::Affinity(_)
             | Self::Runtime(_)
             | Self::Unmeasured { .. }
+            | Self::State { .. }
+            | Self::LaunchFailed { .. }
             | Self::NothingComparable(_)
             | Self::Launch(_) => 1,
             Self::Run(RunError::NoCpu { .. } | RunError::NoCase { .. }) => 2,

@@ -3,9 +3,10 @@
 //! Data flows through the modules in this order: [`experiment`] (what to measure, with the mail's [`claim`])
 //! to [`harness`] (launches, blocks, batches) to [`stats`] (pure numbers) to [`report`] (data and words); [`compare`]
 //! holds two reports against each other; [`probe`] loads the eBPF object and times the same batches and the live kernel;
-//! [`trace`] puts anybody's questions to it; [`host`] says what this
-//! machine is. `unsafe` lives in [`tsc`] and [`sys`] alone.
+//! [`trace`] puts anybody's questions to it, and [`ab`] puts two commands or two states of the machine against each other by
+//! them; [`host`] says what this machine is. `unsafe` lives in [`tsc`] and [`sys`] alone.
 
+pub mod ab;
 pub mod claim;
 pub mod cmd;
 pub mod compare;

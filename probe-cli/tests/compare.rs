@@ -343,7 +343,7 @@ fn the_exit_code_is_for_machines() {
     };
     assert_eq!(run(&[&base, &same]).0, Some(0));
     let (code, page, words) = run(&[&base, &worse]);
-    assert_eq!((code, &*words), (Some(10), "probe-cli: 1 row is slower than before\n"));
+    assert_eq!((code, &*words), (Some(10), "probe-cli: 1 row got slower\n"));
     let line = page.lines().find(|line| line.contains("case-4: variant-3")).unwrap();
     assert!(line.ends_with("regression"), "{line}");
     assert_eq!(run(&[&base, &worse, "--fail-on-regression=false"]).0, Some(0));

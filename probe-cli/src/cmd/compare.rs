@@ -60,7 +60,7 @@ pub(super) struct Compare {
 }
 
 /// `5%` or `5` as 0.05.
-fn percent(text: &str) -> Result<f64, String> {
+pub(super) fn percent(text: &str) -> Result<f64, String> {
     let number = text.trim().trim_end_matches('%').trim_end();
     let value: f64 = number.parse().map_err(|_| "a percentage such as 5% is wanted".to_owned())?;
     if value > 0.0 && value <= 1000.0 {

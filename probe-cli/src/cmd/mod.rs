@@ -3,6 +3,7 @@
 //! A subcommand is its arguments and a `run`. Data goes to the standard output it is given, words to standard
 //! error; exit codes are those of [`Error::exit_code`].
 
+mod ab;
 mod calibrate;
 mod call;
 mod compare;
@@ -56,7 +57,7 @@ Examples:
   probe-cli call bpf_get_prandom_u32     the kernel's own generator, timed
 
 Exit codes: 0 done, 1 failed, 2 usage, 3 this environment cannot, 4 no such target, 5 too much lost or too hot,
-10 compare found a regression, 130 second Ctrl-C.";
+10 compare or ab found a regression, 130 second Ctrl-C.";
 
 /// What is said beside the data, and how.
 #[derive(Args, Clone, Copy, Debug)]
@@ -89,6 +90,7 @@ enum Command {
     Slow(Box<slow::Slow>),
     Heatmap(Box<heatmap::Heatmap>),
     Call(call::Call),
+    Ab(Box<ab::AbCommand>),
     Compare(compare::Compare),
     Calibrate(calibrate::Calibrate),
     Report(report::Report),
@@ -146,6 +148,7 @@ impl Cli {
             Some(Command::Slow(command)) => command.run(words, out),
             Some(Command::Heatmap(command)) => command.run(words, out),
             Some(Command::Call(command)) => command.run(words, out),
+            Some(Command::Ab(command)) => command.run(words, out),
             Some(Command::Compare(command)) => command.run(words, out),
             Some(Command::Calibrate(command)) => command.run(words, out),
             Some(Command::Report(command)) => command.run(words, out),

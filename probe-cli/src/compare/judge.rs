@@ -95,7 +95,7 @@ fn as_ratio(shift: Shift) -> Option<Ratio> {
 
 /// A row differs if it does so by the threshold and by more than a baseline from itself, its interval leaves out no
 /// change, and it is no chance find among the others.
-fn read(ratio: Ratio, q: f64, noise: f64, threshold: f64) -> (Verdict, String) {
+pub(crate) fn read(ratio: Ratio, q: f64, noise: f64, threshold: f64) -> (Verdict, String) {
     let (least, most) = (1.0 / (1.0 + threshold), 1.0 + threshold);
     let percent = (threshold * 1000.0).round() / 10.0;
     let [lo, hi] = ratio.ci95;

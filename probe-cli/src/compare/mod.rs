@@ -13,6 +13,7 @@ mod sessions;
 mod table;
 
 pub use html::page as html;
+pub(crate) use judge::read;
 pub use table::{csv, markdown, text};
 
 use schemars::JsonSchema;

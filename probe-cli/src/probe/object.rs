@@ -65,10 +65,8 @@ pub(crate) fn load(sizes: Sizes, scope: &Scope) -> Result<Ebpf, Refusal> {
     let bytes = bytes()?;
     let Sizes { layout, frames, keys, addresses, batches, ring_bytes } = sizes;
     let classes = size::count(layout.classes);
-    let task_process = match scope.followed {
-        Some(_) => btf::offset_of("task_struct", "tgid")?,
-        None => 0,
-    };
+    let follow = !scope.followed.is_empty();
+    let task_process = if follow { btf::offset_of("task_struct", "tgid")? } else { 0 };
     let cgroup = scope.cgroup.unwrap_or(Cgroup { id: 0, level: 0 });
     let (size_min, size_max) = scope.sizes.unwrap_or((0, u64::MAX));
     let set = |condition: bool| u32::from(condition);
@@ -82,11 +80,11 @@ pub(crate) fn load(sizes: Sizes, scope: &Scope) -> Result<Ebpf, Refusal> {
         .map_max_entries(maps::OPEN_BATCHES, batches)
         .map_max_entries(maps::BATCHES, ring_bytes)
         .map_max_entries(maps::SLOW_CALLS, if scope.slow_ns == 0 { 4096 } else { SLOW_BYTES })
-        .map_max_entries(maps::FOLLOWED, if scope.followed.is_some() { FOLLOWED } else { 1 })
+        .map_max_entries(maps::FOLLOWED, if follow { FOLLOWED } else { 1 })
         .override_global(maps::PROCESS, &scope.process, true)
         .override_global(maps::THREAD, &scope.thread, true)
         .override_global(maps::EXCLUDED, &scope.excluded, true)
-        .override_global(maps::FOLLOW, &set(scope.followed.is_some()), true)
+        .override_global(maps::FOLLOW, &set(follow), true)
         .override_global(maps::TASK_PROCESS, &task_process, true)
         .override_global(maps::COMM, &scope.comm_words(), true)
         .override_global(maps::CGROUP, &cgroup.id, true)
@@ -106,7 +104,7 @@ pub(crate) fn load(sizes: Sizes, scope: &Scope) -> Result<Ebpf, Refusal> {
 }
 
 fn fill(ebpf: &mut Ebpf, scope: &Scope) -> Result<(), MapError> {
-    if let Some(process) = scope.followed {
+    for process in &scope.followed {
         map_mut::<HashMap<&mut MapData, u32, u32>>(ebpf, maps::FOLLOWED).insert(process, 1, 0)?;
     }
     let Some(cpus) = &scope.cpus else { return Ok(()) };

@@ -14,8 +14,8 @@ pub struct Scope {
     pub thread: u32,
     /// Not this process; 0 for none.
     pub excluded: u32,
-    /// Only this process, its children and theirs.
-    pub followed: Option<u32>,
+    /// Only these processes, their children and theirs; empty for no such limit.
+    pub followed: Vec<u32>,
     /// Only threads of this name, at most 15 bytes.
     pub comm: Option<String>,
     /// Only this cgroup and those below it.
@@ -53,7 +53,7 @@ impl Default for Scope {
             process: 0,
             thread: 0,
             excluded: 0,
-            followed: None,
+            followed: Vec::new(),
             comm: None,
             cgroup: None,
             cpus: None,

@@ -176,7 +176,7 @@ impl Session {
         links: Vec<Box<dyn Attached>>,
         scope: &Scope,
     ) -> Result<Self, Refusal> {
-        if scope.followed.is_some() {
+        if !scope.followed.is_empty() {
             let refuse = |error| Refusal::from_error("following the children of the process", &error);
             let fork: &mut RawTracePoint = object::program(&mut ebpf, program::FORK);
             fork.load().map_err(refuse)?;

@@ -66,7 +66,7 @@ pub fn attach(targets: &[UserTarget], scope: &Scope, progress: Progress<'_>) -> 
     let mut ebpf = object::load(Sizes::aggregating(layout, scope), scope)?;
     // Probes in one process disturb no other; children can be followed only through all.
     let processes = match std::num::NonZeroU32::new(scope.process) {
-        Some(process) if scope.followed.is_none() => UProbeScope::OneProcess(process),
+        Some(process) if scope.followed.is_empty() => UProbeScope::OneProcess(process),
         _ => UProbeScope::AllProcesses,
     };
     let (mut programs, mut loaded) = (Vec::new(), Vec::new());

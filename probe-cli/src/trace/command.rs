@@ -9,13 +9,16 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
 use nix::sys::prctl;
-use nix::sys::signal::{Signal, kill};
-use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::signal::{Signal, kill, killpg};
+use nix::sys::time::{TimeVal, TimeValLike as _};
+use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid, waitpid};
 use nix::unistd::{Gid, Pid, Uid, getpid, initgroups, setgroups, setresgid, setresuid};
 
 use crate::error::{Error, Result};
@@ -28,11 +31,29 @@ pub const SUBCOMMAND: &str = "hold";
 /// How long a program that was asked to end is waited for.
 const PATIENCE: Duration = Duration::from_secs(2);
 
+/// How often whoever waits looks whether to go on.
+const GLANCE: Duration = Duration::from_millis(50);
+
 /// A program under way, or held before its beginning. Dropped before its end, it is ended.
 #[derive(Debug)]
 pub struct Traced {
     child: Child,
     ended: Option<ExitStatus>,
+    /// It leads a process group of its own, so that what it starts ends with it.
+    leads: bool,
+    /// CPU time that went into holding it.
+    held: Duration,
+}
+
+/// How a program that was waited for ended.
+#[derive(Clone, Copy, Debug)]
+pub struct Ended {
+    /// With which status.
+    pub status: ExitStatus,
+    /// When.
+    pub at: Instant,
+    /// CPU time of it and of its children that it waited for, user and system.
+    pub cpu: Duration,
 }
 
 impl Traced {
@@ -42,22 +63,42 @@ impl Traced {
     ///
     /// There is no such program, or it may not be run.
     pub fn hold(command: &[OsString]) -> Result<Self> {
+        Self::start(command, false, |_| ())
+    }
+
+    /// The same for a program that nobody looks at: it reads nothing, leads a process group of its own, and what it
+    /// prints is seen only where `shown`.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Self::hold`].
+    pub fn hold_apart(command: &[OsString], shown: bool) -> Result<Self> {
+        let apart = |child: &mut Command| {
+            child.stdin(Stdio::null()).process_group(0);
+            if !shown {
+                child.stdout(Stdio::null()).stderr(Stdio::null());
+            }
+        };
+        Self::start(command, true, apart)
+    }
+
+    fn start(command: &[OsString], leads: bool, prepare: impl FnOnce(&mut Command)) -> Result<Self> {
         let name = command.first().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let failed = |source: io::Error| Error::Command { program: name.clone(), source };
         let program = find(Path::new(command.first().map_or_else(Default::default, |name| name.as_os_str())))
             .map_err(failed)?;
         let own = std::env::current_exe().map_err(failed)?;
-        let child = Command::new(own)
-            .arg(SUBCOMMAND)
-            .arg(std::process::id().to_string())
-            .arg(program)
-            .args(command)
-            .spawn()
-            .map_err(failed)?;
-        let mut traced = Self { child, ended: None };
+        let mut child = Command::new(own);
+        child.arg(SUBCOMMAND).arg(std::process::id().to_string()).arg(program).args(command);
+        prepare(&mut child);
+        let mut traced =
+            Self { child: child.spawn().map_err(failed)?, ended: None, leads, held: Duration::ZERO };
         loop {
             match waitpid(traced.pid_of_child(), Some(WaitPidFlag::WUNTRACED)) {
-                Ok(WaitStatus::Stopped(..)) => return Ok(traced),
+                Ok(WaitStatus::Stopped(..)) => {
+                    traced.held = cpu_of(traced.process());
+                    return Ok(traced);
+                }
                 Err(Errno::EINTR) => {}
                 Ok(_) => {
                     traced.ended = Some(ExitStatus::default());
@@ -98,18 +139,69 @@ impl Traced {
         self.ended
     }
 
-    /// Asks it to end, if it has not, and waits a little.
-    pub fn end(&mut self) {
-        if self.ended().is_some() {
-            return;
-        }
-        let _ = kill(self.pid_of_child(), Signal::SIGTERM);
-        let _ = kill(self.pid_of_child(), Signal::SIGCONT);
-        let asked = Instant::now();
-        while self.ended().is_none() && asked.elapsed() < PATIENCE {
-            std::thread::sleep(Duration::from_millis(5));
+    /// Waits for its end, unless `stop` says to stop waiting, which is asked every twentieth of a second.
+    ///
+    /// CPU time is right as long as no other thread waits for children.
+    pub fn wait(&mut self, stop: &dyn Fn() -> bool) -> Option<Ended> {
+        let child = self.pid_of_child();
+        let (send, receive) = mpsc::channel();
+        // It is left unreaped, so its number stays its own. Should nobody wait any more, the thread ends with it.
+        let watch = move || {
+            while waitid(Id::Pid(child), WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT) == Err(Errno::EINTR) {}
+            let _ = send.send(Instant::now());
+        };
+        std::thread::Builder::new().name("wait".into()).spawn(watch).ok()?;
+        loop {
+            match receive.recv_timeout(GLANCE) {
+                Ok(at) => {
+                    let before = children_cpu();
+                    let status = self.ended()?;
+                    let cpu = children_cpu().saturating_sub(before).saturating_sub(self.held);
+                    return Some(Ended { status, at, cpu });
+                }
+                Err(RecvTimeoutError::Timeout) if !stop() => {}
+                Err(_) => return None,
+            }
         }
     }
+
+    /// Asks it to end, if it has not, and waits a little; a group that it leads is ended for good.
+    pub fn end(&mut self) {
+        if self.ended().is_none() {
+            self.signal(Signal::SIGTERM);
+            self.signal(Signal::SIGCONT);
+            let asked = Instant::now();
+            while self.ended().is_none() && asked.elapsed() < PATIENCE {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+        }
+        if self.leads {
+            // Also what the leader left behind. A group without members is no error.
+            self.signal(Signal::SIGKILL);
+            if self.ended.is_none() {
+                self.ended = self.child.wait().ok();
+            }
+        }
+    }
+
+    fn signal(&self, signal: Signal) {
+        let child = self.pid_of_child();
+        let _ = if self.leads { killpg(child, signal) } else { kill(child, signal) };
+    }
+}
+
+/// CPU time of a process of one thread up to now; nothing where the kernel does not tell.
+fn cpu_of(process: u32) -> Duration {
+    let told = std::fs::read_to_string(format!("/proc/{process}/schedstat")).unwrap_or_default();
+    let ns = told.split_ascii_whitespace().next().and_then(|ns| ns.parse().ok());
+    Duration::from_nanos(ns.unwrap_or(0))
+}
+
+/// CPU time of all children that were waited for.
+fn children_cpu() -> Duration {
+    let part = |time: TimeVal| Duration::from_micros(u64::try_from(time.num_microseconds()).unwrap_or(0));
+    getrusage(UsageWho::RUSAGE_CHILDREN)
+        .map_or(Duration::ZERO, |usage| part(usage.user_time()) + part(usage.system_time()))
 }
 
 impl Drop for Traced {

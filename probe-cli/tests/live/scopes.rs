@@ -174,7 +174,7 @@ pub(crate) fn calls(arguments: &[String]) -> std::process::ExitCode {
 fn children() -> Outcome {
     let mut child =
         Command::new(std::env::current_exe()?).args([CALLS, "20", "300"]).stdin(Stdio::piped()).spawn()?;
-    let scope = Scope { followed: Some(child.id()), ..Scope::default() };
+    let scope = Scope { followed: vec![child.id()], ..Scope::default() };
     let session = trace("getppid", &scope);
     drop(child.stdin.take());
     let ended = child.wait()?;

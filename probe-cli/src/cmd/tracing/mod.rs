@@ -9,4 +9,4 @@ mod stream;
 mod whose;
 
 pub(super) use arguments::{Arguments, duration};
-pub(super) use session::{Kind, run};
+pub(super) use session::{Kind, calibration, nothing_attached, run};

@@ -91,7 +91,7 @@ pub(in crate::cmd) fn run(
         command => Some(Traced::hold(command)?),
     };
     if let Some(command) = &command {
-        scope.followed = Some(command.process());
+        scope.followed = vec![command.process()];
     }
     let left_out = resolved.left_out.iter().map(|why| warning("left-out", why.clone()));
     let mut warnings: Vec<Warning> = left_out.collect();
@@ -227,8 +227,8 @@ fn attach(
         return Ok((tracer, scope));
     }
     // The children cannot be followed where the kernel may not be read; the program itself still can.
-    if let Some(process) = scope.followed {
-        let alone = Scope { followed: None, process, ..scope };
+    if let Some(&process) = scope.followed.first() {
+        let alone = Scope { followed: Vec::new(), process, ..scope };
         let questions = tracer.rows().iter().map(|row| row.question.clone()).collect();
         let again = ladder::attach(questions, &alone, arguments.only(), &progress);
         if again.answers() {
@@ -245,7 +245,7 @@ fn attach(
     Err(nothing_attached(&tracer))
 }
 
-fn nothing_attached(tracer: &Tracer) -> Error {
+pub(in crate::cmd) fn nothing_attached(tracer: &Tracer) -> Error {
     let refusals: Vec<&Refusal> = tracer.rows().iter().flat_map(|row| &row.refusals).collect();
     let row = tracer.rows().first();
     let why = row.map_or_else(String::new, |row| row.reason.clone());
@@ -284,7 +284,7 @@ fn costs(tracer: &Tracer, kind: Kind, warnings: &mut Vec<Warning>) -> Costs {
     costs
 }
 
-fn calibration(costs: &Costs) -> std::collections::BTreeMap<String, ProbeCost> {
+pub(in crate::cmd) fn calibration(costs: &Costs) -> std::collections::BTreeMap<String, ProbeCost> {
     let calls = u64::from(Effort::BRIEF.calls * Effort::BRIEF.rounds);
     costs
         .iter()

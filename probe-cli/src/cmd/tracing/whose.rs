@@ -72,7 +72,7 @@ fn usage<T>(text: &str) -> Result<T> {
 
 /// Whether others than a process that was named are counted, and so disturbed.
 pub(super) const fn is_everybody(scope: &Scope) -> bool {
-    scope.process == 0 && scope.thread == 0 && scope.followed.is_none()
+    scope.process == 0 && scope.thread == 0 && scope.followed.is_empty()
 }
 
 /// The folder of a cgroup: as it stands, or below where the unified hierarchy is mounted.
@@ -104,7 +104,7 @@ fn unified(mounts: &str) -> Option<PathBuf> {
 /// The scope in words, for the document.
 pub(super) fn words(scope: &Scope, arguments: &Arguments) -> String {
     let mut parts = Vec::new();
-    if let Some(process) = scope.followed {
+    for process in &scope.followed {
         parts.push(format!("process {process} and its children"));
     }
     parts.extend(arguments.pid.map(|pid| format!("process {pid}")));
