@@ -85,6 +85,11 @@ impl Routine {
         }
     }
 
+    /// Whether it fences although nothing of a copy streamed, as that of 2009 does for fewer than 8 bytes.
+    pub(crate) const fn always_fences(self) -> bool {
+        cfg!(all(target_arch = "x86_64", not(miri))) && matches!(self, Self::Movnti | Self::MovntiPage)
+    }
+
     /// What the processor must have.
     pub const fn needs(self) -> Features {
         match self {

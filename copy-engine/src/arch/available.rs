@@ -123,7 +123,8 @@ impl Available {
     unsafe fn copy_apart(&self, dst: *mut u8, src: *const u8, len: usize) -> Receipt {
         // SAFETY: the ranges by the contract; the features because this value exists.
         let streamed = unsafe { (self.fenced)(dst, src, len) };
-        Receipt { fences: u32::from(streamed > 0), ..self.receipt(len, streamed) }
+        let fenced = streamed > 0 || self.routine.always_fences();
+        Receipt { fences: u32::from(fenced), ..self.receipt(len, streamed) }
     }
 
     /// Copies between ranges that are apart, and leaves the fence to the caller.
