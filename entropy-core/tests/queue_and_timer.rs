@@ -40,7 +40,14 @@ proptest! {
     }
 
     #[test]
-    fn the_estimate_is_the_smallest_of_three_differences(times in vec(0_u64..1 << 62, 1..12)) {
+    fn the_estimate_is_the_smallest_of_three_differences(
+        mut times in vec(0_u64..1 << 62, 1..12),
+        forth in any::<bool>(),
+    ) {
+        // As they are drawn they mostly go back somewhere.
+        if forth {
+            times.sort_unstable();
+        }
         let mut state = TimerState::default();
         // As if nothing had ever happened before time zero.
         let mut history = vec![0_i128; 4];
@@ -56,7 +63,8 @@ proptest! {
                 prop_assert_eq!(u128::from(estimate.min), min);
                 let masked = (min / 2) % 4096;
                 let credit = (0..12).rev().find(|&bit| masked >= 1 << bit).unwrap_or(0);
-                prop_assert_eq!(estimate.credit_bits, credit);
+                let forth = a <= b && b <= c && c <= d;
+                prop_assert_eq!(estimate.credit_bits, if forth { credit } else { 0 });
             }
         }
     }

@@ -21,3 +21,8 @@ pub mod stats;
 pub mod sys;
 pub mod trace;
 pub mod tsc;
+
+/// The worked example of the book, compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/adding-an-experiment.md")]
+mod adding_an_experiment {}

@@ -402,6 +402,7 @@ fn completions_and_manual_pages_cover_the_subcommands() {
     assert_eq!(
         pages,
         [
+            "probe-cli-ab.1",
             "probe-cli-calibrate.1",
             "probe-cli-call.1",
             "probe-cli-compare.1",

@@ -10,7 +10,7 @@ use anyhow::{Context as _, Result, ensure};
 use clap::Args;
 
 use crate::{
-    build_ebpf, cargo::cargo, core_source::Rung, process, run, setup, tally::Tally, test, tidy,
+    build_ebpf, cargo::cargo, core_source::Rung, dist, process, run, setup, tally::Tally, test, tidy,
     vm_test::VmTest,
 };
 
@@ -27,7 +27,7 @@ pub(crate) struct Ci {}
 type Step = (&'static str, fn() -> Result<Tally>);
 
 /// In an order in which the quick ones speak first and no build is made twice.
-const STEPS: [Step; 10] = [
+const STEPS: [Step; 11] = [
     ("fmt", || one(process::run(&mut cargo(["fmt", "--all", "--check"])))),
     ("tidy", || one(tidy::check())),
     ("clippy", || {
@@ -43,6 +43,7 @@ const STEPS: [Step; 10] = [
     ("doc", || {
         one(process::run(cargo(["doc", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "-Dwarnings")))
     }),
+    ("dist", || one(dist::make(None))),
     ("vm-test 6.12", || VmTest::only("6.12").test()),
 ];
 

@@ -152,7 +152,8 @@ impl FastRng {
     ///
     /// # Panics
     ///
-    /// If another seed is due and the kernel gives none: where a sandbox was closed after the handle was made.
+    /// If there is no key and the kernel gives no seed for one: in a child of a process that closed its sandbox, or with
+    /// a strict handle in such a sandbox.
     #[inline]
     pub fn fill(&mut self, out: &mut [u8]) {
         if let Err(error) = self.try_fill(out) {
@@ -164,7 +165,8 @@ impl FastRng {
     ///
     /// # Errors
     ///
-    /// Another seed is due and the kernel gives none. `out` holds nothing that may be used.
+    /// There is no key, and the kernel gives no seed for one: as [`fill`](Self::fill) says. `out` holds nothing that may
+    /// be used.
     #[inline]
     pub fn try_fill(&mut self, out: &mut [u8]) -> Result<(), Error> {
         if self.page.get_mut().fill(out) && self.page.is_marked() {
@@ -223,7 +225,7 @@ impl FastRng {
             if self.strict {
                 SystemRng.fill(out)?;
             } else {
-                self.fill_in_pieces(out)?;
+                self.fill_in_pieces(out);
             }
             if self.page.is_marked() {
                 return Ok(());
@@ -231,28 +233,31 @@ impl FastRng {
         }
     }
 
-    fn fill_in_pieces(&mut self, out: &mut [u8]) -> Result<(), Error> {
+    fn fill_in_pieces(&mut self, out: &mut [u8]) {
         for piece in out.chunks_mut(PIECE_BYTES) {
             let bytes = piece.len() as u64;
             let mut rest = piece;
             if bytes >= STOCK_BYTES as u64 {
-                self.reseed_if_due()?;
+                self.reseed_if_due();
                 self.exposure.add(bytes);
                 rest = self.page.get_mut().fill_whole(self.backend, rest);
             }
             rest = self.page.get_mut().drain(rest);
             if !rest.is_empty() {
-                self.reseed_if_due()?;
+                self.reseed_if_due();
                 self.exposure.add(STOCK_BYTES as u64);
                 self.page.get_mut().refill(self.backend);
                 self.page.get_mut().drain(rest);
             }
         }
-        Ok(())
     }
 
-    fn reseed_if_due(&mut self) -> Result<(), Error> {
-        if self.exposure.is_over() { self.reseed() } else { Ok(()) }
+    /// A seed that the kernel refuses leaves the key, which is erased all the same with each kilobyte, and is asked for
+    /// again with the next one: to end a program for a limit of our own would be no help to it.
+    fn reseed_if_due(&mut self) {
+        if self.exposure.is_over() {
+            let _ = self.reseed();
+        }
     }
 }
 

@@ -16,7 +16,9 @@
 //!   (`MADV_WIPEONFORK`), and every draw ends with a look at whether that has happened, so it holds for a fork in a signal
 //!   handler in the middle of a draw too. Where the kernel cannot do that (before 4.14) every draw goes to the kernel.
 //! * *Limits*: another seed after 64 KiB and after a minute, or what the [`Builder`] was told. They are looked at
-//!   when the stock is made: at most 992 bytes more are handed out.
+//!   when the stock is made: at most 992 bytes more are handed out. A seed that is due and that the kernel refuses (a
+//!   sandbox that was closed meanwhile) is no failure: draws go on from the key there is, and each new stock asks again.
+//!   [`FastRng::reseed`] tells. Without any key, as in a child, draws fail.
 //! * *Memory*: wiped when dropped; not in core dumps, and not swapped, if the kernel lets us
 //!   ([`Protection`](FastRng::protection)). What the compiler and the processor leave in registers and on the stack is not
 //!   wiped.

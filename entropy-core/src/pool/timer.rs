@@ -94,7 +94,7 @@ pub struct Estimate {
     pub differences: [i64; 3],
     /// The smallest of their absolute values.
     pub min: u64,
-    /// Credit in bits: 0 to 11.
+    /// Credit in bits: 0 to 11; none as long as one of the differences comes from a clock that went back.
     pub credit_bits: u32,
 }
 
@@ -111,14 +111,19 @@ impl TimerState {
     ///
     /// The mask is a trap: half the smallest difference is cut to its low twelve bits *before* the logarithm, so 4096
     /// is worth nothing and not twelve bits.
+    ///
+    /// A clock that went back earns nothing either, until the three differences have forgotten it. The original took
+    /// absolute values, and would have paid for each step of a clock that somebody sets back and forth.
     pub fn estimate(&mut self, time: u64) -> Estimate {
         let first = time.wrapping_sub(self.last_time).cast_signed();
         let second = first.wrapping_sub(self.last_difference);
         let third = second.wrapping_sub(self.last_second);
+        let before_last = self.last_difference.wrapping_sub(self.last_second);
+        let went_back = [first, self.last_difference, before_last].iter().any(|step| step.is_negative());
         *self = Self { last_time: time, last_difference: first, last_second: second };
 
         let min = first.unsigned_abs().min(second.unsigned_abs()).min(third.unsigned_abs());
-        let credit_bits = int_ln_12bits((min >> 1) as u32 & 0xfff);
+        let credit_bits = if went_back { 0 } else { int_ln_12bits((min >> 1) as u32 & 0xfff) };
         Estimate { differences: [first, second, third], min, credit_bits }
     }
 }
@@ -153,10 +158,22 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_runs_backwards_is_survived() {
+    fn a_clock_that_goes_back_earns_nothing_until_it_is_forgotten() {
         let mut state = TimerState::default();
+        // By no even steps, so that each would be worth something.
+        let mut credit = |time| state.estimate(time).credit_bits;
+        assert!(credit(10_000) > 0 && credit(10_700) > 0 && credit(13_000) > 0);
+        assert_eq!(
+            [credit(12_000), credit(12_345), credit(14_000)],
+            [0; 3],
+            "back by 1000, and two events on"
+        );
+        assert!(credit(14_900) > 0);
+        // Back and forth for ever.
+        let mut earned = (0..100).map(|at| credit(20_000 + at % 2 * (at * 37 % 101)));
+        assert_eq!(earned.by_ref().skip(3).sum::<u32>(), 0);
         for time in [u64::MAX, 0, 1 << 63, 5, u64::MAX / 2] {
-            assert!(state.estimate(time).credit_bits <= 11);
+            assert!(TimerState::default().estimate(time).credit_bits <= 11);
         }
     }
 

@@ -39,7 +39,7 @@ impl Slot {
 
 #[cold]
 fn borrow() -> Option<State> {
-    State::borrow(Function::find()?)
+    State::borrow_for_this_thread(Function::find()?)
 }
 
 /// What the process has.

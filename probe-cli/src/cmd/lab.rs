@@ -61,6 +61,10 @@ impl Lab {
         *self.stop.borrow()
     }
 
+    pub(super) fn options(&self) -> &Options {
+        &self.options
+    }
+
     /// What to know of this run whatever it measures.
     pub(super) fn warnings(&self) -> Vec<Warning> {
         let mut warnings = Vec::new();

@@ -21,6 +21,7 @@ use super::{
 };
 use crate::{
     error::{Error, Result, chain},
+    experiment::ProgramRun,
     harness::run_error::RunError,
     host::{self, cpu_list::CpuList},
     report::{
@@ -132,6 +133,13 @@ impl Run {
                     continue;
                 }
             };
+            let how = ProgramRun {
+                quick: self.quick,
+                cpus: &lab.options().cpus,
+                membind: self.membind,
+                stop: &|| lab.interrupted(),
+            };
+            found.report.programs.extend(experiment.program(&how));
             if !self.no_live {
                 words.detail(&format!("watching the live kernel beside {name}"));
                 found.report.live =

@@ -6,6 +6,7 @@
 
 mod exchange;
 mod path;
+mod qperf;
 mod stand_in;
 
 use std::sync::LazyLock;
@@ -17,8 +18,9 @@ use self::exchange::Exchange;
 use self::path::{EVENTS, HZ, Path};
 use self::stand_in::StandIn;
 use super::question::{Candidate, Load, Question};
-use super::{Case, Comparison, Experiment, VariantInfo, Workload};
+use super::{Case, Comparison, Experiment, ProgramRun, VariantInfo, Workload};
 use crate::claim::Claim;
+use crate::report::model::ProgramRow;
 use crate::sys::affinity;
 
 /// The mail of September 2022.
@@ -68,6 +70,10 @@ const IN_AN_EXCHANGE: [During; 5] = [
 impl Experiment for IrqMix {
     fn claim(&self) -> &'static Claim {
         &CLAIM
+    }
+
+    fn program(&self, how: &ProgramRun<'_>) -> Option<ProgramRow> {
+        Some(qperf::run(how))
     }
 
     fn live(&self, tasks: usize) -> Vec<Question> {

@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use self::question::Question;
 use crate::claim::Claim;
+use crate::report::model::ProgramRow;
 use crate::stats::histogram::Histogram;
 
 /// Every experiment, in the order of their mails.
@@ -32,10 +33,39 @@ pub trait Experiment: Comparison {
     /// The mail's claim.
     fn claim(&self) -> &'static Claim;
 
+    /// What somebody else's program says of the same; none where no program measures that.
+    fn program(&self, how: &ProgramRun<'_>) -> Option<ProgramRow> {
+        let _ = how;
+        None
+    }
+
     /// What to ask of the running kernel beside it, with `tasks` tasks making the calls.
     fn live(&self, tasks: usize) -> Vec<Question> {
         let _ = tasks;
         Vec::new()
+    }
+}
+
+/// How a program of somebody else's is run.
+pub struct ProgramRun<'a> {
+    /// In seconds, and not in minutes.
+    pub quick: bool,
+    /// The CPUs that it may use.
+    pub cpus: &'a [usize],
+    /// The NUMA node that its memory is to come from.
+    pub membind: Option<u32>,
+    /// Whether it is to be ended.
+    pub stop: &'a dyn Fn() -> bool,
+}
+
+impl std::fmt::Debug for ProgramRun<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { quick, cpus, membind, .. } = self;
+        f.debug_struct("ProgramRun")
+            .field("quick", quick)
+            .field("cpus", cpus)
+            .field("membind", membind)
+            .finish()
     }
 }
 

@@ -56,6 +56,7 @@ pub fn assess(
         noise_floor: mechanism_case.and_then(|found| found.report.noise_floor),
         effects: assessed.iter().flat_map(|found| effects(experiment, found, options.seed)).collect(),
         locks: assessed.iter().flat_map(|found| locks(found, &measured.clock)).collect(),
+        programs: Vec::new(),
         operations: assessed.iter().flat_map(|found| operations(found, &measured.clock)).collect(),
         live: Vec::new(),
         verdict,

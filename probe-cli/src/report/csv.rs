@@ -1,8 +1,8 @@
 //! The report as one flat table (RFC 4180): a line a variant, a line a variant whose operations were timed one by one,
-//! and a line a question to the live kernel.
+//! a line a number of somebody else's program, and a line a question to the live kernel.
 
 use super::{
-    model::{ExperimentReport, LiveRow, OperationRow, Report, VariantRow},
+    model::{ExperimentReport, LiveRow, OperationRow, ProgramRow, ProgramValue, Report, VariantRow},
     text::safe,
 };
 
@@ -52,6 +52,9 @@ pub fn page(report: &Report) -> String {
     for experiment in &report.experiments {
         page.extend(experiment.variants.iter().map(|row| variant(experiment, row)));
         page.extend(experiment.operations.iter().map(|row| operation(experiment, row)));
+        for row in &experiment.programs {
+            page.extend(row.values.iter().map(|value| program(experiment, row, value)));
+        }
         page.extend(experiment.live.iter().map(|row| live(experiment, row)));
     }
     page
@@ -110,6 +113,20 @@ fn operation(experiment: &ExperimentReport, row: &OperationRow) -> String {
             ("max_ns", row.max_ns.to_string()),
             ("p99_9_ns", row.p99_9_ns.to_string()),
             ("wakeups_per_million", row.wakeups_per_million.to_string()),
+        ],
+    )
+}
+
+fn program(experiment: &ExperimentReport, row: &ProgramRow, value: &ProgramValue) -> String {
+    by_name(
+        experiment,
+        &[
+            ("kind", "program".to_owned()),
+            ("case", word(&row.command)),
+            ("name", word(&value.name)),
+            ("unit", word(&value.unit)),
+            ("median", value.value.to_string()),
+            ("reason", word(&row.what)),
         ],
     )
 }

@@ -71,6 +71,10 @@ fn experiment(report: &ExperimentReport) -> String {
     if !report.operations.is_empty() {
         page += &operations(&report.operations);
     }
+    for row in &report.programs {
+        let words = text::program::printed(row);
+        let _ = writeln!(page, "\n{}: {}; {}.", word(&row.command), word(&words), word(&row.what));
+    }
     if !report.live.is_empty() {
         page += &live(&report.live);
     }

@@ -177,6 +177,9 @@ pub struct ExperimentReport {
     /// Times of single operations.
     #[serde(default)]
     pub operations: Vec<OperationRow>,
+    /// Programs of others that measure what the mail measured.
+    #[serde(default)]
+    pub programs: Vec<ProgramRow>,
     /// The live kernel beside it.
     pub live: Vec<LiveRow>,
     /// The two verdicts.
@@ -375,6 +378,30 @@ pub struct OperationRow {
     /// The times as `[lo, hi, count]` in ns, half-open, sparse.
     #[serde(default)]
     pub buckets: Vec<[u64; 3]>,
+}
+
+/// What somebody else's program printed.
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
+pub struct ProgramRow {
+    /// The command, as it was started.
+    pub command: String,
+    /// What it measures, and what is other than in the mail.
+    pub what: String,
+    /// What it printed, in its order.
+    pub values: Vec<ProgramValue>,
+    /// Why there is nothing.
+    pub reason: Option<String>,
+}
+
+/// One number of a program.
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
+pub struct ProgramValue {
+    /// What it is of.
+    pub name: String,
+    /// The number.
+    pub value: f64,
+    /// Its unit.
+    pub unit: String,
 }
 
 /// A distribution in five numbers, ns.

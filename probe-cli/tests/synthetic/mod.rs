@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use probe_cli::report::model::{
     Cache, CaseReport, ClaimNumber, ClaimReport, ClaimVerdict, Clock, Effect, ExperimentReport, Host,
-    KernelTime, LiveRow, LockRow, Mechanism, MechanismRow, NoiseFloor, OperationRow, ProbeCost, Quantiles,
-    Ratio, Report, SCHEMA, Tool, VariantRow, VerdictReport, Warning,
+    KernelTime, LiveRow, LockRow, Mechanism, MechanismRow, NoiseFloor, OperationRow, ProbeCost, ProgramRow,
+    ProgramValue, Quantiles, Ratio, Report, SCHEMA, Tool, VariantRow, VerdictReport, Warning,
 };
 
 const DENIED: &str =
@@ -113,6 +113,12 @@ pub(crate) fn hostile() -> Report {
             effects: vec![],
             locks: vec![],
             operations: vec![],
+            programs: vec![ProgramRow {
+                command: "=\"p\"\u{1b}[2J".into(),
+                what: "|<i>\n".into(),
+                values: vec![ProgramValue { name: "@\u{7}".into(), value: 5.0, unit: "<u>".into() }],
+                reason: None,
+            }],
             ..nothing_judged()
         }],
         warnings: vec![warning("c\x08", "w\u{2028}")],
@@ -194,6 +200,12 @@ fn pool_mix() -> ExperimentReport {
             lock("as-it-was", 1, 250, [30, 45, 61, 900]),
             lock("as-posted", 2, 1_250_000, [30, 45, 1061, 1_900_000]),
         ],
+        programs: vec![ProgramRow {
+            command: "other -x".into(),
+            what: "the same by somebody else".into(),
+            values: vec![ProgramValue { name: "messages of 4096 bytes".into(), value: 2318.0, unit: "ns".into() }],
+            reason: None,
+        }],
         operations: vec![
             operation("as-it-was", [21, 40, 61, 900], 0.0),
             operation("as-posted", [22, 40, 6_100, 1_900_000], 976.5),
@@ -265,6 +277,12 @@ fn nothing_judged() -> ExperimentReport {
         noise_floor: None,
         effects: vec![],
         locks: vec![],
+        programs: vec![ProgramRow {
+            command: "other -x".into(),
+            what: "the same by somebody else".into(),
+            values: vec![],
+            reason: Some("it is not installed".into()),
+        }],
         operations: vec![],
         live: vec![],
         claim: ClaimReport {

@@ -52,38 +52,42 @@ pub(crate) struct Release {
 
 impl Dist {
     pub(crate) fn run(self) -> Result<ExitCode> {
-        let out = match self.out {
-            Some(out) => std::path::absolute(out)?,
-            None => places::dist(),
-        };
-        fs::create_dir_all(&out)
-            .with_context(|| format!("{} cannot be made; choose --out", out.display()))?;
-
-        let core = setup::set_up(None).context("a release has the eBPF object inside")?;
-        let elsewhere = sources::elsewhere()?;
-        let object = sources::same_object(&core, &elsewhere)?;
-        let program = program::build(&object)?;
-
-        let release = Release { version: env!("CARGO_PKG_VERSION").to_owned(), epoch: epoch()? };
-        let tree = tree::stage(&program, &release, &places::dist().join("tree"))?;
-        let archives = [pack::tar(&tree, &release, &out)?, pack::deb(&tree, &release, &out)?];
-        for archive in archives.iter().flatten() {
-            check::same_bytes_again(archive, &tree, &release)?;
-        }
-
-        match archives.iter().flatten().find(|archive| archive.extension().is_some_and(|kind| kind == "deb"))
-        {
-            Some(package) => check::installed(package)?,
-            None => check::unpacked(&tree)?,
-        }
-        check::without_object(&program::install(&elsewhere)?)?;
-
-        println!();
-        for archive in archives.iter().flatten() {
-            println!("{}  {}", sources::hash(archive)?, archive.display());
-        }
+        make(self.out)?;
         Ok(ExitCode::SUCCESS)
     }
+}
+
+/// Makes the archives, in `out` or where they usually are, and tries them.
+pub(crate) fn make(out: Option<PathBuf>) -> Result<()> {
+    let out = match out {
+        Some(out) => std::path::absolute(out)?,
+        None => places::dist(),
+    };
+    fs::create_dir_all(&out).with_context(|| format!("{} cannot be made; choose --out", out.display()))?;
+
+    let core = setup::set_up(None).context("a release has the eBPF object inside")?;
+    let elsewhere = sources::elsewhere()?;
+    let object = sources::same_object(&core, &elsewhere)?;
+    let program = program::build(&object)?;
+
+    let release = Release { version: env!("CARGO_PKG_VERSION").to_owned(), epoch: epoch()? };
+    let tree = tree::stage(&program, &release, &places::dist().join("tree"))?;
+    let archives = [pack::tar(&tree, &release, &out)?, pack::deb(&tree, &release, &out)?];
+    for archive in archives.iter().flatten() {
+        check::same_bytes_again(archive, &tree, &release)?;
+    }
+
+    match archives.iter().flatten().find(|archive| archive.extension().is_some_and(|kind| kind == "deb")) {
+        Some(package) => check::installed(package)?,
+        None => check::unpacked(&tree)?,
+    }
+    check::without_object(&program::install(&elsewhere)?)?;
+
+    println!();
+    for archive in archives.iter().flatten() {
+        println!("{}  {}", sources::hash(archive)?, archive.display());
+    }
+    Ok(())
 }
 
 /// The time of the last commit; SOURCE_DATE_EPOCH if somebody says otherwise.

@@ -1,14 +1,18 @@
 //! Who has which state: pages cut into states, each lent to one owner at a time.
 //!
 //! A list of pages that only grows, with a bit for each state. Nobody waits for anybody, so a thread that forks in the
-//! middle leaves nothing locked in the child, and giving back allocates nothing. States that were lent to other threads
-//! when a process forked stay lent in the child: their threads are not there to give them back.
+//! middle leaves nothing locked in the child, and giving back allocates nothing.
+//!
+//! A child of a fork has one thread, and the states of its parent's others would stay lent for ever. So a state that a
+//! thread keeps for itself is lent in the thread's name, and a handler of the C library takes those of all others back in
+//! the child. Three kinds stay lent: those of a [`State::borrow`], which may have gone to any thread; those that were
+//! being lent or given back at that moment; and all of them in a child that was made without the C library.
 
 use alloc::boxed::Box;
 use core::{
     fmt,
     ptr::{self, NonNull},
-    sync::atomic::{AtomicPtr, AtomicU64, Ordering},
+    sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering},
 };
 
 use super::{Function, PAGE_BYTES};
@@ -41,6 +45,8 @@ unsafe impl Send for State {}
 struct Page {
     /// Set bits are states that nobody has.
     free: AtomicU64,
+    /// The thread in whose name a state is lent; 0 for none.
+    owners: [AtomicUsize; MOST_STATES],
     memory: NonNull<u8>,
     older: AtomicPtr<Self>,
 }
@@ -49,6 +55,18 @@ struct Page {
 unsafe impl Sync for Page {}
 
 static NEWEST: AtomicPtr<Page> = AtomicPtr::new(ptr::null_mut());
+
+/// States that a page may have: as many as a word has bits.
+const MOST_STATES: usize = 64;
+
+/// The pages, newest first.
+fn pages() -> impl Iterator<Item = &'static Page> {
+    let follow = |page: &AtomicPtr<Page>| {
+        // SAFETY: pages of the list are never freed, and were written before they were put there.
+        unsafe { page.load(Ordering::Acquire).as_ref() }
+    };
+    core::iter::successors(follow(&NEWEST), move |page| follow(&page.older))
+}
 
 impl fmt::Debug for State {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -60,21 +78,38 @@ impl State {
     /// A state that nobody has, from a new page if there is none; `None` if the kernel does not map one.
     #[must_use]
     pub fn borrow(function: Function) -> Option<Self> {
-        let mut next = NEWEST.load(Ordering::Acquire);
-        // SAFETY: pages of the list are never freed, and were written before they were put there.
-        while let Some(page) = unsafe { next.as_ref() } {
+        for page in pages() {
             if let Some(bit) = page.take() {
                 return Some(Self::at(function, page, bit));
             }
-            next = page.older.load(Ordering::Acquire);
         }
-        let states = (PAGE_BYTES / function.stride()).min(64) as u32;
+        let states = (PAGE_BYTES / function.stride()).min(MOST_STATES) as u32;
         // All but the first, which is ours.
         let free = AtomicU64::new(u64::MAX >> (64 - states) & !1);
         let memory = function.map_page()?;
-        let page: &Page = Box::leak(Box::new(Page { free, memory, older: AtomicPtr::new(ptr::null_mut()) }));
+        let owners = [const { AtomicUsize::new(NOBODY) }; MOST_STATES];
+        let older = AtomicPtr::new(ptr::null_mut());
+        let page: &Page = Box::leak(Box::new(Page { free, owners, memory, older }));
         page.publish();
         Some(Self::at(function, page, 1))
+    }
+
+    /// A state that stays with this thread, and that a child of a fork takes back if it has another one. It must not be
+    /// sent: the child would lend it a second time.
+    pub(crate) fn borrow_for_this_thread(function: Function) -> Option<Self> {
+        static WATCHED: AtomicBool = AtomicBool::new(false);
+        if !WATCHED.swap(true, Ordering::Relaxed) {
+            // SAFETY: the handler calls nothing and touches atomics alone. If there is no memory to remember it, a child
+            // has fewer states to lend.
+            unsafe { libc::pthread_atfork(None, None, Some(take_back)) };
+        }
+        let state = Self::borrow(function)?;
+        state.owner().store(this_thread(), Ordering::Relaxed);
+        Some(state)
+    }
+
+    fn owner(&self) -> &AtomicUsize {
+        &self.page.owners[self.bit.trailing_zeros() as usize]
     }
 
     fn at(function: Function, page: &'static Page, bit: u64) -> Self {
@@ -127,8 +162,33 @@ impl Page {
     }
 }
 
+/// In whose name a state is lent that may be anywhere.
+const NOBODY: usize = 0;
+
+fn this_thread() -> usize {
+    // SAFETY: it has no conditions.
+    let thread = unsafe { libc::pthread_self() };
+    thread as usize
+}
+
+/// In a child, by its only thread: lends again what was lent in the name of a thread that is not here.
+unsafe extern "C" fn take_back() {
+    let here = this_thread();
+    for page in pages() {
+        for (bit, owner) in page.owners.iter().enumerate() {
+            let thread = owner.load(Ordering::Relaxed);
+            if thread != NOBODY && thread != here {
+                owner.store(NOBODY, Ordering::Relaxed);
+                page.free.fetch_or(1 << bit, Ordering::Release);
+            }
+        }
+    }
+}
+
 impl Drop for State {
     fn drop(&mut self) {
+        // First, or a child could take back what the next owner has.
+        self.owner().store(NOBODY, Ordering::Relaxed);
         // What the next owner does comes after what this one did.
         self.page.free.fetch_or(self.bit, Ordering::Release);
     }

@@ -10,6 +10,7 @@ mod heat;
 mod live;
 mod machine;
 mod operation;
+mod program;
 mod quality;
 mod verdict;
 
@@ -67,6 +68,7 @@ fn experiment(report: &ExperimentReport) -> Markup {
             (verdict::write(report))
             (case::write(report))
             (operation::write(report))
+            (program::write(report))
             (live::write(report))
             (heat::write(report))
             (effect::write(report))

@@ -9,6 +9,7 @@ mod live;
 mod lock;
 mod operation;
 pub(crate) mod paint;
+pub(crate) mod program;
 mod table;
 mod verdict;
 pub(crate) mod words;
@@ -138,6 +139,7 @@ fn experiment(report: &ExperimentReport, style: Style) -> String {
     page += &effect::write(report, style);
     page += &lock::write(report, style);
     page += &operation::write(report, style);
+    page += &program::write(report, style);
     page += &live::write(&report.live, style);
     page += &verdict::write(report, style);
     page
