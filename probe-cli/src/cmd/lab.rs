@@ -10,10 +10,12 @@ use crate::{
     experiment::{self, Comparison, Experiment},
     harness::{
         assess::assess,
+        child::Launcher,
         clock::Clock,
         launch,
         markers::BatchSource,
-        run::{self, Measured},
+        run::{Measured, Measuring},
+        run_error::RunError,
     },
     probe::markers::Markers,
     report::model::{self, ExperimentReport, Warning},
@@ -100,20 +102,54 @@ impl Lab {
         }
     }
 
-    /// Runs the launches of `experiment` and says what they add up to.
-    pub(super) fn measure(&mut self, experiment: &dyn Experiment, index: u8, bar: &Bar) -> Result<Found> {
+    /// Runs the launches of all `experiments` and says what those of each add up to, or why one is missing.
+    ///
+    /// A first launch of each, then a second, and so on: so the launches of each are spread over the whole run, and sample
+    /// what changes on the machine meanwhile.
+    pub(super) fn measure(
+        &mut self,
+        experiments: &[(u8, &'static dyn Experiment)],
+        bar: &Bar,
+    ) -> Result<Vec<Result<Found>>> {
         let runtime =
             tokio::runtime::Builder::new_current_thread().enable_time().build().map_err(Error::Runtime)?;
-        let markers = self.markers.as_mut().map(|markers| markers as &mut dyn BatchSource);
-        let mut progress = |at: run::Progress| bar.set(at.done.into(), at.launches.into());
+        let launcher = Launcher::this_program().map_err(Error::Run)?;
+        let mut markers = self.markers.as_mut().map(|markers| markers as &mut dyn BatchSource);
+        let (options, mut stop) = (&self.options, self.stop.clone());
+        let mut all: Vec<Result<Measuring<'_>, RunError>> = experiments
+            .iter()
+            .map(|&(index, experiment)| Measuring::begin(experiment, index, options, markers.is_some()))
+            .collect();
+        let whole = all.iter().flatten().map(|one| u64::from(one.launches(options))).sum();
+        let mut done = 0;
         // Polled by this thread alone: launches end with the thread that polls.
-        let launches = run::run(experiment, index, &self.options, markers, self.stop.clone(), &mut progress);
-        let measured = runtime.block_on(launches).map_err(Error::Run)?;
-        Ok(Found {
-            report: assess(experiment, &measured, &self.options, self.options.cpus.len()),
-            warnings: remarks(experiment, &measured),
-            interrupted: measured.interrupted,
-        })
+        runtime.block_on(async {
+            for launch in 0..options.launches {
+                for one in &mut all {
+                    let Ok(measuring) = one else { continue };
+                    if launch >= measuring.launches(options) {
+                        continue;
+                    }
+                    bar.set(done, whole);
+                    match measuring.launch(&launcher, launch, options, &mut markers, &mut stop).await {
+                        Ok(true) => done += 1,
+                        Ok(false) => return,
+                        Err(error) => *one = Err(error),
+                    }
+                }
+            }
+        });
+        let stopped = self.interrupted();
+        let found = experiments.iter().zip(all).map(|((_, experiment), one)| {
+            let mut measured = one.map_err(Error::Run)?.end();
+            measured.interrupted |= stopped;
+            Ok(Found {
+                report: assess(*experiment, &measured, &self.options, self.options.cpus.len()),
+                warnings: remarks(*experiment, &measured),
+                interrupted: measured.interrupted,
+            })
+        });
+        Ok(found.collect())
     }
 
     /// Numbers of tasks at which the live kernel is watched: from one to twice the CPUs, as the lab's own cases.

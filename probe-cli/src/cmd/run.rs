@@ -117,13 +117,13 @@ impl Run {
             report.warnings.extend(warnings);
             report.warnings.extend(lab.attach_markers());
         }
+        words.detail("measuring");
+        let bar = Bar::new(words, "lab");
+        let measured = lab.measure(&selected, &bar)?;
+        drop(bar);
         let mut failed = Vec::new();
-        for (index, experiment) in selected {
+        for ((_, experiment), measured) in selected.into_iter().zip(measured) {
             let name = experiment.name();
-            words.detail(&format!("measuring {name}"));
-            let bar = Bar::new(words, name);
-            let measured = lab.measure(experiment, index, &bar);
-            drop(bar);
             let mut found = match measured {
                 Ok(found) => found,
                 Err(error) => {
@@ -133,14 +133,16 @@ impl Run {
                     continue;
                 }
             };
-            let how = ProgramRun {
-                quick: self.quick,
-                cpus: &lab.options().cpus,
-                membind: self.membind,
-                stop: &|| lab.interrupted(),
-            };
-            found.report.programs.extend(experiment.program(&how));
-            if !self.no_live {
+            if !found.interrupted {
+                let how = ProgramRun {
+                    quick: self.quick,
+                    cpus: &lab.options().cpus,
+                    membind: self.membind,
+                    stop: &|| lab.interrupted(),
+                };
+                found.report.programs.extend(experiment.program(&how));
+            }
+            if !self.no_live && !found.interrupted {
                 words.detail(&format!("watching the live kernel beside {name}"));
                 found.report.live =
                     kernel::live(experiment, &lab.tasks(experiment), self.quick, || lab.interrupted());
@@ -148,9 +150,6 @@ impl Run {
             report.experiments.push(found.report);
             report.warnings.extend(found.warnings);
             report.interrupted |= found.interrupted || lab.interrupted();
-            if report.interrupted {
-                break;
-            }
         }
         // One refusal can stand in the way of several things.
         let mut said = BTreeSet::new();

@@ -84,56 +84,122 @@ pub async fn run_as(
     mut stop: watch::Receiver<bool>,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Measured, RunError> {
-    let checks = check_work(comparison, options)?;
-    let lost_before = markers.as_ref().map_or(0, |markers| markers.lost());
-    let mut measured = Measured {
-        index,
-        clock: Clock::calibrate(),
-        checks,
-        launches: Vec::with_capacity(options.launches.into()),
-        events: markers.is_some().then(Vec::new),
-        events_lost: 0,
-        interrupted: false,
-    };
-    let cases: Vec<usize> =
-        measured.checks.iter().filter(|(_, check)| check.is_ok()).map(|(&case, _)| case).collect();
-    let launches = if cases.is_empty() { 0 } else { options.launches };
+    let mut measuring = Measuring::begin(comparison, index, options, markers.is_some())?;
+    let launches = measuring.launches(options);
     for launch in 0..launches {
         progress(Progress { done: launch, launches });
-        let spec = LaunchSpec {
-            comparison: comparison.name().to_owned(),
+        if !measuring.launch(launcher, launch, options, &mut markers, &mut stop).await? {
+            break;
+        }
+    }
+    progress(Progress { done: measuring.measured.launches.len() as u16, launches });
+    Ok(measuring.measured)
+}
+
+/// A comparison between two of its launches. Others may be measured meanwhile.
+pub struct Measuring<'a> {
+    comparison: &'a dyn Comparison,
+    cases: Vec<usize>,
+    measured: Measured,
+}
+
+impl<'a> Measuring<'a> {
+    /// Proves equal work; no launch is made yet.
+    ///
+    /// # Errors
+    ///
+    /// There is no CPU, or no case that was asked for.
+    pub fn begin(
+        comparison: &'a dyn Comparison,
+        index: u8,
+        options: &Options,
+        probed: bool,
+    ) -> Result<Self, RunError> {
+        let checks = check_work(comparison, options)?;
+        let cases = checks.iter().filter(|(_, check)| check.is_ok()).map(|(&case, _)| case).collect();
+        let measured = Measured {
             index,
+            clock: Clock::calibrate(),
+            checks,
+            launches: Vec::with_capacity(options.launches.into()),
+            events: probed.then(Vec::new),
+            events_lost: 0,
+            interrupted: false,
+        };
+        Ok(Self { comparison, cases, measured })
+    }
+
+    /// How many launches it takes: none if no case may be timed.
+    #[must_use]
+    pub fn launches(&self, options: &Options) -> u16 {
+        if self.cases.is_empty() { 0 } else { options.launches }
+    }
+
+    /// Makes one launch; false if `stop` held true before its end.
+    ///
+    /// # Errors
+    ///
+    /// The launch could not be made, or failed.
+    pub async fn launch(
+        &mut self,
+        launcher: &Launcher,
+        launch: u16,
+        options: &Options,
+        markers: &mut Option<&mut dyn BatchSource>,
+        stop: &mut watch::Receiver<bool>,
+    ) -> Result<bool, RunError> {
+        let spec = LaunchSpec {
+            comparison: self.comparison.name().to_owned(),
+            index: self.measured.index,
             launch,
             blocks: options.blocks,
             seed: options.seed,
             cpus: options.cpus.clone(),
             membind: options.membind,
-            cases: cases.clone(),
+            cases: self.cases.clone(),
             parent: Some(std::process::id()),
         };
+        let measured = &mut self.measured;
+        let lost_before = markers.as_ref().map_or(0, |markers| markers.lost());
         let mut child = Launch::start(launcher, spec)?;
         let mut pause = POLL;
         let ended = loop {
-            collect(&mut measured, &mut markers);
+            collect(measured, markers);
             if let Some(status) = child.poll()? {
                 break Some(status);
             }
             tokio::select! {
                 () = tokio::time::sleep(pause) => {}
                 () = child.ended() => pause = EXIT,
-                () = stopped(&mut stop) => break None,
+                () = stopped(stop) => break None,
             }
         };
-        collect(&mut measured, &mut markers);
+        collect(measured, markers);
+        measured.events_lost +=
+            markers.as_ref().map_or(0, |markers| markers.lost().saturating_sub(lost_before));
         let Some(status) = ended.filter(|_| !*stop.borrow()) else {
             measured.interrupted = true;
-            break;
+            return Ok(false);
         };
         measured.launches.push(child.record(status)?);
+        Ok(true)
     }
-    progress(Progress { done: measured.launches.len() as u16, launches });
-    measured.events_lost = markers.map_or(0, |markers| markers.lost().saturating_sub(lost_before));
-    Ok(measured)
+
+    /// What was measured until now.
+    #[must_use]
+    pub fn end(self) -> Measured {
+        self.measured
+    }
+}
+
+impl std::fmt::Debug for Measuring<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Measuring")
+            .field("comparison", &self.comparison.name())
+            .field("cases", &self.cases)
+            .field("measured", &self.measured)
+            .finish()
+    }
 }
 
 /// Proves equal work for the cases that `options` asks for, before anything is timed.
