@@ -185,7 +185,7 @@ fn hidden(report: &ExperimentReport) -> Markup {
     let rows: Vec<&VariantRow> = report.variants.iter().filter(|row| !row.named).collect();
     html! {
         @if !rows.is_empty() {
-            details {
+            details.factorial {
                 summary { "The other " (rows.len()) " rows of the factorial" }
                 (wide(&html! {
                     table {
