@@ -11,6 +11,9 @@ pub(crate) const STOCK_BYTES: usize = 1024;
 /// Bytes of a full stock that may be handed out.
 const MOST_LEFT: usize = STOCK_BYTES - KEY_BYTES;
 
+/// Bytes that are moved at once.
+const PIECE_BYTES: usize = 32;
+
 /// The first 32 bytes are the next key; the last `left` may be handed out; those in between are zeros.
 ///
 /// All zeros: nothing left, and a key that nobody may use. The kernel may make it so between any two instructions, in a
@@ -61,8 +64,17 @@ impl Stock {
     #[inline]
     pub(crate) fn fill(&mut self, out: &mut [u8]) -> bool {
         let Some(place) = self.rest().get_mut(..out.len()) else { return false };
-        out.copy_from_slice(place);
-        wipe(place);
+        // Most draws are short: pieces of a known length are moved and erased without a call into the C library.
+        let (pieces, rest) = out.as_chunks_mut::<PIECE_BYTES>();
+        let (from_pieces, from_rest) = place.as_chunks_mut::<PIECE_BYTES>();
+        for (to, from) in pieces.iter_mut().zip(from_pieces) {
+            *to = *from;
+            wipe(from);
+        }
+        if !rest.is_empty() {
+            rest.copy_from_slice(from_rest);
+            wipe(from_rest);
+        }
         self.left = self.left.saturating_sub(out.len());
         true
     }
