@@ -153,7 +153,7 @@ fn a_guest_that_claims_a_whole_package_is_not_believed() {
     let mut guest = Processor::intel();
     guest.caches(4, 2 * MIB, 320 * MIB, 2).guest();
     let limits = Limits::from_topology(&guest.topology());
-    assert_eq!((limits.read_soon, limits.unknown, limits.basis), (16 * MIB, 16 * MIB, Basis::Distrusted));
+    assert_eq!((limits.read_soon, limits.unknown, limits.basis), (32 * MIB, 32 * MIB, Basis::Distrusted));
 
     let mut metal = Processor::intel();
     metal.caches(4, 2 * MIB, 320 * MIB, 2);

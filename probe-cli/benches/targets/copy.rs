@@ -8,6 +8,7 @@ use probe_cli::experiment::{Case, Comparison, VariantInfo, Workload};
 use probe_cli::harness::child::Launcher;
 use probe_cli::harness::run_error::RunError;
 use probe_cli::sys::arena::Pages;
+use probe_cli::sys::libpmem;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
@@ -49,6 +50,7 @@ const AUTOMATIC: &str = "automatic";
 const NOT_READ: &str = "automatic-not-read";
 const BATCHED: &str = "stream-batched";
 const SURVIVING: &str = "surviving";
+const LIBPMEM: &str = "libpmem";
 
 /// What is done with the blocks.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -77,9 +79,9 @@ enum Work {
 /// Each work: its name in the cases, its sizes, and our variants.
 const WORKS: [(Work, &str, &[usize], &[&str]); 10] = [
     (Work::Hot, "hot", &SIZES, &[AUTOMATIC, SURVIVING]),
-    (Work::Cold, "cold", SIZES.as_slice(), &[NOT_READ]),
+    (Work::Cold, "cold", SIZES.as_slice(), &[NOT_READ, LIBPMEM]),
     (Work::ColdPair, "cold-pair", &[32 * MIB], &[NOT_READ]),
-    (Work::Fill, "fill", &[4 * KIB, 16 * KIB, 64 * KIB, 256 * KIB], &[NOT_READ]),
+    (Work::Fill, "fill", &[4 * KIB, 16 * KIB, 64 * KIB, 256 * KIB], &[NOT_READ, LIBPMEM]),
     (Work::Pages, "pages", &[4 * KIB], &[BATCHED]),
     (Work::HotBase, "hot-base", &ON_BASE_PAGES, &[AUTOMATIC]),
     (Work::ColdBase, "cold-base", &ON_BASE_PAGES, &[NOT_READ]),
@@ -191,6 +193,8 @@ fn mover(variant: &str) -> Result<Mover, String> {
         NOT_READ => Mover::Single(engine, NextUse::NotRead),
         BATCHED => Mover::Batched(engine.with_policy(Policy::StreamAlways), NextUse::NotRead),
         SURVIVING => Mover::Surviving(door()?),
+        LIBPMEM if libpmem::is_here() => Mover::Function(libpmem::copy),
+        LIBPMEM => return Err("libpmem.so.1 is not installed".to_owned()),
         other => return Err(format!("there is no variant {other}")),
     })
 }
@@ -249,6 +253,15 @@ impl Comparison for CopySpeed {
     }
 }
 
+fn name_of(work: Work) -> &'static str {
+    WORKS.iter().find(|(known, ..)| *known == work).map_or("", |(_, name, ..)| name)
+}
+
+/// Whether this is the end of a case's name that tells the size.
+fn is_size(end: &str) -> bool {
+    end.starts_with(|first: char| first.is_ascii_digit())
+}
+
 /// A row's part for each of `sizes`.
 fn parts(
     work: Work,
@@ -256,7 +269,7 @@ fn parts(
     ours: &'static str,
     aim: impl Fn(usize) -> Aim,
 ) -> Vec<Part> {
-    let name = WORKS.iter().find(|(known, ..)| *known == work).map_or("", |(_, name, ..)| name);
+    let name = name_of(work);
     let part = |bytes| Part { case: case_name(name, bytes), ours, peer: PLATFORM, aim: aim(bytes) };
     sizes.into_iter().map(part).collect()
 }
@@ -320,7 +333,7 @@ pub(crate) fn sweeps() -> Vec<Sweep> {
         if library == Library::Box {
             cold.extend(parts(Work::ColdBase, ON_BASE_PAGES, NOT_READ, streaming));
         }
-        all.push(sweep("C2", "copy, told that it is not read, both sides cold", library, cold));
+        all.push(sweep("C2", "copy, told that it is not read, both sides cold", library, cold.clone()));
         let pages = |bytes| AtLeast(if bytes == 4 * KIB { 2.0 } else { 2.5 });
         let mut fill = parts(Work::Fill, [4 * KIB, 16 * KIB, 64 * KIB, 256 * KIB], NOT_READ, pages);
         fill.extend(parts(Work::Pages, [4 * KIB], BATCHED, pages));
@@ -328,8 +341,28 @@ pub(crate) fn sweeps() -> Vec<Sweep> {
             "C3",
             "copy of pages, source hot at offsets 0 to 63, destination cold",
             library,
-            fill,
+            fill.clone(),
         ));
+        if library == Library::Box && libpmem::is_here() {
+            // It has no batch, and the box's own launches have it beside the C library.
+            let against = |parts: Vec<Part>, work: Work| {
+                let name = name_of(work).to_owned() + "-";
+                let theirs =
+                    parts.into_iter().filter(|part| part.case.strip_prefix(&name).is_some_and(is_size));
+                theirs.map(|part| Part { peer: LIBPMEM, ..part }).collect()
+            };
+            let row = |id, work: &str, parts| Sweep {
+                id,
+                work: format!("{work}, against libpmem around the cache").leak(),
+                comparison: CopySpeed::called(library),
+                parts,
+                judged_by: Judge::Worst,
+                note,
+            };
+            all.push(row("C2", "copy, told that it is not read, both sides cold", against(cold, Work::Cold)));
+            let fill = against(fill, Work::Fill);
+            all.push(row("C3", "copy of pages, source hot at offsets 0 to 63, destination cold", fill));
+        }
     }
     all.push(sweep("C5", "copy of 2000 blocks into a ring that is used again", Library::Box, {
         let mut all = parts(Work::Ring, [256, KIB, 4 * KIB], AUTOMATIC, |_| AtMost(1.05));

@@ -6,6 +6,7 @@ use std::ffi::OsString;
 
 use probe_cli::harness::child::{Launcher, SUBCOMMAND};
 use probe_cli::harness::run_error::RunError;
+use probe_cli::sys::libpmem;
 
 /// Names the folders of a newer C library, divided by colons, the one with its loader first; `cargo xtask bench` sets it.
 const NEWEST_AT: &str = "BENCH_NEWEST_C_LIBRARY";
@@ -90,5 +91,6 @@ pub(crate) fn missing() -> String {
     } else {
         format!("Debian's newest C library is missing ({NEWEST_AT} is not set); ")
     };
-    format!("{newest}libpmem is missing: no comparison calls it")
+    let pmem = if libpmem::is_here() { "" } else { "libpmem is missing (Debian's package is libpmem1); " };
+    format!("{newest}{pmem}").trim_end_matches("; ").to_owned()
 }

@@ -16,6 +16,7 @@ use self::victim::Victim;
 use super::question::{Candidate, Load, Question};
 use super::{Case, Comparison, Experiment, VariantInfo, Workload};
 use crate::claim::Claim;
+use crate::sys::arena::Home;
 
 /// The mail of February 2009.
 #[derive(Debug)]
@@ -43,6 +44,8 @@ pub const OFFSETS_IN_A_LINE: &[usize] = &{
 enum Use {
     /// Overwrites them soon.
     Ring,
+    /// The same, in a file that is mapped.
+    File(Home),
     /// Leaves them alone.
     Fill,
     /// The same, the source at every offset inside a line.
@@ -57,7 +60,7 @@ impl Use {
     /// What a caller can truly say about the destination.
     const fn hint(self) -> NextUse {
         match self {
-            Self::Ring | Self::Read => NextUse::ReadSoon,
+            Self::Ring | Self::File(_) | Self::Read => NextUse::ReadSoon,
             Self::Fill | Self::FillOffsets | Self::Victim => NextUse::NotRead,
         }
     }
@@ -72,7 +75,7 @@ struct Situation {
     then: Use,
 }
 
-const SITUATIONS: [Situation; 10] = [
+const SITUATIONS: [Situation; 14] = [
     Situation {
         name: "ring-256",
         title: "256 bytes into a ring of 2000 blocks that is used again",
@@ -93,6 +96,34 @@ const SITUATIONS: [Situation; 10] = [
         bytes: PAGE,
         blocks: RING,
         then: Use::Ring,
+    },
+    Situation {
+        name: "tmpfs-256",
+        title: "256 bytes into a ring of 2000 blocks in a mapped file of a tmpfs",
+        bytes: 256,
+        blocks: RING,
+        then: Use::File(Home::Memory),
+    },
+    Situation {
+        name: "tmpfs-4096",
+        title: "4096 bytes into a ring of 2000 blocks in a mapped file of a tmpfs",
+        bytes: PAGE,
+        blocks: RING,
+        then: Use::File(Home::Memory),
+    },
+    Situation {
+        name: "disk-256",
+        title: "256 bytes into a ring of 2000 blocks in a mapped file in /var/tmp",
+        bytes: 256,
+        blocks: RING,
+        then: Use::File(Home::Disk),
+    },
+    Situation {
+        name: "disk-4096",
+        title: "4096 bytes into a ring of 2000 blocks in a mapped file in /var/tmp",
+        bytes: PAGE,
+        blocks: RING,
+        then: Use::File(Home::Disk),
     },
     Situation {
         name: "fill-256",
@@ -152,11 +183,15 @@ impl Situation {
 
     fn shape(&self) -> Shape {
         let lines = match self.then {
-            Use::Ring | Use::Read => Lines::Hot,
+            Use::Ring | Use::File(_) | Use::Read => Lines::Hot,
             Use::Fill | Use::FillOffsets | Use::Victim => Lines::DestinationCold,
         };
         Shape {
-            shuffled: self.then != Use::Ring,
+            shuffled: !matches!(self.then, Use::Ring | Use::File(_)),
+            file: match self.then {
+                Use::File(home) => Some(home),
+                _ => None,
+            },
             read_at_once: self.then == Use::Read,
             source_at: if self.then == Use::FillOffsets { OFFSETS_IN_A_LINE } else { &[0] },
             ..Shape::new(self.bytes, self.blocks, lines)
@@ -166,7 +201,11 @@ impl Situation {
     fn variants(&self) -> impl Iterator<Item = &'static Variant> {
         // A block of a batch may not be read before the batch has been fenced.
         let batches = self.then != Use::Read;
-        VARIANTS.iter().filter(move |variant| batches || variant.fence == Fence::EachCopy)
+        let file = matches!(self.then, Use::File(_));
+        let apart = move |variant: &&Variant| {
+            (batches || variant.fence == Fence::EachCopy) && (file || variant.fence != Fence::OfTheKernel)
+        };
+        VARIANTS.iter().filter(apart)
     }
 }
 
@@ -176,6 +215,8 @@ enum Fence {
     EachCopy,
     /// One for all blocks of the case.
     OnceABatch,
+    /// Wherever the kernel has one: it copies.
+    OfTheKernel,
 }
 
 /// A policy with the routines that it runs.
@@ -189,7 +230,7 @@ struct Variant {
     fence: Fence,
 }
 
-const VARIANTS: [Variant; 10] = [
+const VARIANTS: [Variant; 11] = [
     Variant {
         name: "cached-always",
         summary: "never around the cache, as in Linux 2.6.18",
@@ -270,6 +311,14 @@ const VARIANTS: [Variant; 10] = [
         hinted: true,
         fence: Fence::OnceABatch,
     },
+    Variant {
+        name: "pwrite",
+        summary: "pwrite(2) of each block: today's kernel, with entry, look-up and locks, and its copy never streams",
+        policy: Policy::CachedAlways,
+        movnti: false,
+        hinted: false,
+        fence: Fence::OfTheKernel,
+    },
 ];
 
 impl Variant {
@@ -300,6 +349,7 @@ impl Variant {
         match self.fence {
             Fence::EachCopy => Mover::Single(engine, next),
             Fence::OnceABatch => Mover::Batched(engine, next),
+            Fence::OfTheKernel => Mover::Kernel,
         }
     }
 }
@@ -328,7 +378,11 @@ impl Experiment for PageCopy {
             tasks: 1,
             candidates,
         };
-        let mut questions = vec![write(256, "copy:write-256"), write(PAGE, "copy:write-4096")];
+        let mut questions = vec![
+            write(256, "copy:write-256"),
+            write(1024, "copy:write-1024"),
+            write(PAGE, "copy:write-4096"),
+        ];
         if tasks == 1 {
             questions.push(copy(64, "copy:from-user-64", READ_USER_64));
             questions.push(copy(PAGE, "copy:from-user-4096", READ_USER_4096));
@@ -341,6 +395,7 @@ impl Experiment for PageCopy {
 const PWRITE: &[Candidate] = &[
     Candidate::Function("generic_perform_write"),
     Candidate::Function("shmem_file_write_iter"),
+    Candidate::Function("vfs_write"),
     Candidate::SyscallEvents("pwrite64"),
     Candidate::RawSyscall("pwrite64"),
 ];
@@ -387,7 +442,7 @@ impl Comparison for PageCopy {
             let wanted = match variant.fence {
                 Fence::OnceABatch => u64::from(streamed > 0),
                 Fence::EachCopy if streamed > 0 => copies,
-                Fence::EachCopy => 0,
+                Fence::EachCopy | Fence::OfTheKernel => 0,
             };
             if fences != wanted {
                 return Err(format!("{} fenced {fences} times instead of {wanted}", variant.name));

@@ -1,10 +1,16 @@
-//! Page-aligned memory of known page size, every page of it present.
+//! Page-aligned memory of known page size or of a file, every page of it present.
 
-use std::fs;
+#![allow(unsafe_code, reason = "a file of nobody else is mapped")]
+
+use std::fs::{self, File};
 use std::io;
 use std::ops::{Deref, DerefMut};
+use std::path::Path;
 
 use memmap2::{Advice, MmapMut};
+use nix::fcntl::{OFlag, open};
+use nix::sys::memfd::{MFdFlags, memfd_create};
+use nix::sys::stat::Mode;
 
 /// Which pages an arena asks for.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -13,6 +19,37 @@ pub enum Pages {
     Base,
     /// Transparent huge pages, if the kernel has them to give.
     Huge,
+}
+
+/// Where a file without a name lies.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Home {
+    /// In the kernel's own tmpfs.
+    Memory,
+    /// In the folder for temporary files that outlive a reboot, whatever file system that has.
+    Disk,
+}
+
+impl Home {
+    const ON_DISK: &str = "/var/tmp";
+
+    /// A file of `len` zeros that nobody else can open, and that goes with its last user.
+    ///
+    /// # Errors
+    ///
+    /// What the kernel answered.
+    pub fn file(self, len: usize) -> io::Result<File> {
+        let file = File::from(match self {
+            Self::Memory => memfd_create(c"blocks", MFdFlags::MFD_CLOEXEC)?,
+            Self::Disk => open(
+                Path::new(Self::ON_DISK),
+                OFlag::O_TMPFILE | OFlag::O_RDWR | OFlag::O_CLOEXEC,
+                Mode::S_IRUSR | Mode::S_IWUSR,
+            )?,
+        });
+        file.set_len(len as u64)?;
+        Ok(file)
+    }
 }
 
 /// Bytes of private memory, zeroed, all pages present: no timed part pays for a page fault.
@@ -36,6 +73,20 @@ impl Arena {
         // The smallest page there is: a larger one is touched more than once, which does no harm.
         map.iter_mut().step_by(4096).for_each(|byte| *byte = 0);
         Ok(Self(map))
+    }
+
+    /// A whole file, mapped so that what is written goes to it, and the file, for those who write by system call.
+    ///
+    /// # Errors
+    ///
+    /// What the kernel answered when asked for the file or the mapping.
+    pub fn of_file(len: usize, home: Home) -> io::Result<(Self, File)> {
+        let file = home.file(len.max(1))?;
+        // SAFETY: the file has no name and was made here, so that nobody truncates it; who gets it beside the mapping
+        // writes by system calls of the thread that owns the mapping, while no reference into it is in use.
+        let mut map = unsafe { MmapMut::map_mut(&file)? };
+        map.iter_mut().step_by(4096).for_each(|byte| *byte = 0);
+        Ok((Self(map), file))
     }
 }
 
@@ -77,6 +128,20 @@ mod tests {
             assert!(arena.iter().all(|&byte| byte == 0));
             arena[9_999] = 7;
             assert_eq!(arena[9_999], 7);
+        }
+    }
+
+    #[test]
+    fn a_mapped_file_and_its_calls_see_the_same_bytes() {
+        use std::os::unix::fs::FileExt as _;
+        for home in [Home::Memory, Home::Disk] {
+            let (mut arena, file) = Arena::of_file(10_000, home).unwrap();
+            file.write_all_at(&[7; 3], 5000).unwrap();
+            assert_eq!(arena[4999..5004], [0, 7, 7, 7, 0]);
+            arena[9_999] = 9;
+            let mut last = [0];
+            file.read_exact_at(&mut last, 9_999).unwrap();
+            assert_eq!(last, [9]);
         }
     }
 

@@ -1,6 +1,8 @@
 //! Blocks that are copied one after the other: the workload behind every case about copying.
 
+use std::fs::File;
 use std::hint::black_box;
+use std::os::unix::fs::FileExt as _;
 use std::sync::{Mutex, PoisonError};
 
 use copy_engine::fault::{Door, Rest, Untrusted};
@@ -8,7 +10,7 @@ use copy_engine::{Engine, NextUse, Tally};
 
 use crate::experiment::Workload;
 use crate::stats::rng::Rng;
-use crate::sys::arena::{Arena, Pages};
+use crate::sys::arena::{Arena, Home, Pages};
 use crate::sys::cache;
 
 /// Where the bytes are when a batch begins.
@@ -45,6 +47,8 @@ pub struct Shape {
     pub destination_at: &'static [usize],
     /// Pages of both.
     pub pages: Pages,
+    /// The file that the destination is mapped from; anonymous memory if there is none.
+    pub file: Option<Home>,
 }
 
 impl Shape {
@@ -61,6 +65,7 @@ impl Shape {
             source_at: &[0],
             destination_at: &[0],
             pages: Pages::Base,
+            file: None,
         }
     }
 
@@ -89,6 +94,10 @@ pub enum Mover {
     Batched(Engine, NextUse),
     /// The routine that survives faults.
     Surviving(Door),
+    /// Another library's function, which wants slices of one length.
+    Function(fn(&mut [u8], &[u8])),
+    /// The kernel, by a pwrite(2) for each block; only where the destination is a file.
+    Kernel,
 }
 
 /// One task's blocks.
@@ -96,6 +105,7 @@ pub enum Mover {
 struct Memory {
     source: Arena,
     destination: Arena,
+    file: Option<File>,
 }
 
 /// Blocks for each task of a case.
@@ -141,7 +151,15 @@ impl Blocks {
                 source
                     .chunks_exact_mut(8)
                     .for_each(|word| word.copy_from_slice(&rng.next_u64().to_le_bytes()));
-                Mutex::new(Memory { source, destination: arena(places, strides[1]) })
+                let (destination, file) = match shape.file {
+                    None => (arena(places, strides[1]), None),
+                    Some(home) => {
+                        let (mapping, file) = Arena::of_file(places * strides[1], home)
+                            .unwrap_or_else(|error| panic!("a file for the blocks cannot be had: {error}"));
+                        (mapping, Some(file))
+                    }
+                };
+                Mutex::new(Memory { source, destination, file })
             })
             .collect();
         Self { shape, mover, order, tasks }
@@ -177,13 +195,15 @@ impl Blocks {
                     black_box(session.read(place, Untrusted::from(source), Rest::Zero).left);
                 });
             }
+            Mover::Function(copy) => self.each(memory, copy),
+            Mover::Kernel => tally = self.write(memory),
         }
         tally
     }
 
     /// Each block by `copy`, in a loop of its own for each that is given, so that none pays for another's registers.
     #[inline(never)]
-    fn each(&self, Memory { source, destination }: &mut Memory, mut copy: impl FnMut(&mut [u8], &[u8])) {
+    fn each(&self, Memory { source, destination, .. }: &mut Memory, mut copy: impl FnMut(&mut [u8], &[u8])) {
         for &[_, from, to] in &self.order {
             // A length that the compiler cannot know, and a place that somebody might look at.
             let bytes = black_box(self.shape.bytes);
@@ -192,6 +212,19 @@ impl Blocks {
             black_box(place.as_mut_ptr());
             self.look(place);
         }
+    }
+
+    /// Each block by a system call, as the mail's benchmark does.
+    fn write(&self, Memory { source, file, .. }: &Memory) -> Tally {
+        let file = file.as_ref().expect("a case whose blocks are written has a file");
+        let mut tally = Tally::default();
+        for &[_, from, to] in &self.order {
+            let written = file.write_all_at(&source[from..][..self.shape.bytes], to as u64);
+            written.unwrap_or_else(|error| panic!("a block cannot be written to a file of ours: {error}"));
+            tally.copies += 1;
+            tally.cached += self.shape.bytes as u64;
+        }
+        tally
     }
 
     /// A place is borrowed until the fence, so it has to be cut out of the destination: one after the other where
@@ -263,7 +296,7 @@ fn touch(memory: &mut [u8]) {
 impl Workload for Blocks {
     fn reset(&mut self) {
         for memory in &mut self.tasks {
-            let Memory { source, destination } = memory.get_mut().unwrap_or_else(PoisonError::into_inner);
+            let Memory { source, destination, .. } = memory.get_mut().unwrap_or_else(PoisonError::into_inner);
             match self.shape.lines {
                 Lines::Hot => {
                     touch(destination);
