@@ -203,6 +203,57 @@ fn a_slowdown_of_ten_percent_of_one_variant_is_found_and_no_other() {
     assert!(others * 10 <= RUNS, "another row in {others} of {RUNS}");
 }
 
+/// Three full runs of one experiment, of one build, one after the other on one machine (December 2026).
+fn recorded() -> [Report; 3] {
+    [
+        include_str!("recorded/first.json"),
+        include_str!("recorded/second.json"),
+        include_str!("recorded/third.json"),
+    ]
+    .map(|text| serde_json::from_str(text).unwrap())
+}
+
+#[test]
+fn recorded_runs_of_one_build_raise_no_alarm() {
+    let runs = recorded();
+    for (at, base) in runs.iter().enumerate() {
+        for new in runs.iter().skip(at + 1) {
+            for found in [compared(base, new), compared(new, base)] {
+                let moved = found.count(Verdict::Regression) + found.count(Verdict::Improvement);
+                assert_eq!(moved, 0, "{:?}", found.rows);
+                assert!(found.count(Verdict::NoDifference) >= 10);
+            }
+        }
+    }
+}
+
+#[test]
+fn ten_percent_more_is_found_in_every_recorded_row_that_is_known_to_five() {
+    let [base, _, new] = recorded();
+    let as_it_was = compared(&base, &new);
+    let mut tried = 0;
+    for (at, row) in new.experiments[0].variants.iter().enumerate() {
+        let known = as_it_was.rows.iter().find(|known| (&known.case, &known.name) == (&row.case, &row.name));
+        if known.is_none_or(|known| known.verdict != Verdict::NoDifference) {
+            continue;
+        }
+        let mut worse = new.clone();
+        for time in worse.experiments[0].variants[at].samples.iter_mut().flatten().flatten() {
+            *time *= 1.10;
+        }
+        let found = compared(&base, &worse);
+        let regressed: Vec<_> = found.rows.iter().filter(|row| row.verdict == Verdict::Regression).collect();
+        assert!(
+            matches!(&regressed[..], [one] if (&one.case, &one.name) == (&row.case, &row.name)),
+            "{} in {}: {regressed:?}",
+            row.name,
+            row.case
+        );
+        tried += 1;
+    }
+    assert!(tried >= 10, "only {tried} rows were known so well");
+}
+
 #[test]
 fn what_got_faster_and_what_stayed_is_told() {
     let quiet = Machine { between: 0.005, within: 0.005, steps: 0.0, ..FULL };
