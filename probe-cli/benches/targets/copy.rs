@@ -407,7 +407,7 @@ fn collapses() -> bool {
 /// What was held against, and what could have been.
 fn note() -> String {
     format!(
-        "huge pages where the kernel has them, base pages in the ring and where the case says so; {}",
+        "huge pages where the kernel has them, base pages in the ring and where the case says so{}",
         copy_peers::missing()
     )
 }

@@ -84,13 +84,14 @@ fn folders() -> Option<String> {
     env::var(NEWEST_AT).ok().filter(|folders| !folders.is_empty())
 }
 
-/// What could have been held against, and was not.
+/// What could have been held against, and was not; begins with a semicolon, unless nothing is missing.
 pub(crate) fn missing() -> String {
-    let newest = if Library::Newest.is_here() {
-        String::new()
-    } else {
-        format!("Debian's newest C library is missing ({NEWEST_AT} is not set); ")
-    };
-    let pmem = if libpmem::is_here() { "" } else { "libpmem is missing (Debian's package is libpmem1); " };
-    format!("{newest}{pmem}").trim_end_matches("; ").to_owned()
+    let mut missing = String::new();
+    if !Library::Newest.is_here() {
+        missing += &format!("; Debian's newest C library is missing ({NEWEST_AT} is not set)");
+    }
+    if !libpmem::is_here() {
+        missing += "; libpmem is missing (Debian's package is libpmem1)";
+    }
+    missing
 }

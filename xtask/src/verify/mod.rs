@@ -1,5 +1,6 @@
 //! `cargo xtask verify`: the slow checks, one word each.
 
+mod aarch64;
 mod asm;
 mod copy;
 mod counts;
@@ -47,6 +48,8 @@ enum Check {
     Counts,
     /// Machine code of the copies: fenced where they stream, no instruction that a routine may not use
     Asm,
+    /// copy-engine compiled for aarch64, where the portable door serves; checked, not run
+    Aarch64,
     /// The copies at every size and every pair of alignments
     Copy,
     /// The generators of entropy-core through statistical tests, by dieharder
@@ -90,6 +93,7 @@ impl Check {
             return Outcome::Missing(what);
         }
         let done = match self {
+            Self::Aarch64 => aarch64::run(),
             Self::Asm => process::run(&mut asm::command()),
             Self::Copy => process::run(&mut copy::command()),
             Self::Counts => counts::run(),
@@ -114,6 +118,7 @@ impl Check {
                 Some("the sanitizer is set up for x86-64 Linux only")
             }
             Self::Counts => counts::missing(),
+            Self::Aarch64 => aarch64::missing(),
             Self::Asm => asm::missing(),
             Self::Stats => stats::missing(),
             _ => None,
