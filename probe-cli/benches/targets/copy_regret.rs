@@ -149,6 +149,7 @@ pub(crate) fn paired(measured: &Measured, cpus: usize, case: &str) -> Result<Pai
         ours: launches.clone().map(|launch| of_the_other_half(launch).ours[launch].clone()).collect(),
         theirs: launches.map(|launch| of_the_other_half(launch).theirs[launch].clone()).collect(),
         drop_rate: by_even.drop_rate.max(by_odd.drop_rate),
+        drops: Vec::new(),
     })
 }
 

@@ -13,6 +13,7 @@ mod route_cache;
 mod route_map;
 mod row;
 mod target;
+mod tracer;
 
 use std::fs;
 use std::io::{self, IsTerminal as _};
@@ -93,6 +94,7 @@ fn measure(comparison: &dyn Comparison, targets: &[&Sweep], arguments: &Argument
     let rows = targets.iter().enumerate().map(|(number, target)| {
         let paired = |part: &Part| match part.peer {
             copy_regret::BEST => copy_regret::paired(&measured, cpus, &part.case),
+            _ if tracer::is_added(part) => tracer::paired(&measured, cpus, part),
             peer => pairs::paired(comparison, &measured, cpus, &part.case, part.ours, peer),
         };
         Row::new(target, paired, arguments.quick, &mut Rng::derive(arguments.seed, &[number as u64]))

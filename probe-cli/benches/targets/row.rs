@@ -55,6 +55,8 @@ struct Measurement {
     launches: Vec<usize>,
     /// Share of the pairs that the rules dropped.
     drop_rate: Option<f64>,
+    /// Dropped pairs, by the rule they broke first.
+    drops: Vec<(&'static str, u64)>,
     /// Why there is no verdict.
     missing: Option<String>,
     #[serde(skip)]
@@ -139,6 +141,7 @@ impl Measurement {
             pairs: Vec::new(),
             launches: Vec::new(),
             drop_rate: None,
+            drops: Vec::new(),
             missing: None,
             p: None,
             margin: f64::NEG_INFINITY,
@@ -158,6 +161,7 @@ impl Measurement {
             self.launches.push(self.pairs.len() - before);
         }
         self.drop_rate = Some(paired.drop_rate);
+        self.drops.clone_from(&paired.drops);
         // What is estimated, launch by launch, and where the aim lies on that scale.
         let (samples, goal) = match aim {
             Aim::AtLeast(goal) => (ratio::paired_logs(&paired.theirs, &paired.ours), goal.ln()),
@@ -254,6 +258,11 @@ impl fmt::Display for Measurement {
                 f.write_str(if self.reached { "" } else { "  <-" })
             }
             _ => f.write_str(": not measured"),
+        }?;
+        if self.drop_rate.is_some_and(|rate| rate > MAX_DROP_RATE) {
+            let drops: Vec<String> = self.drops.iter().map(|(rule, n)| format!("{rule} {n}")).collect();
+            write!(f, " (dropped: {})", drops.join(", "))?;
         }
+        Ok(())
     }
 }

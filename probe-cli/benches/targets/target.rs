@@ -11,6 +11,7 @@ use super::fast_pool::{self, FastPoolPath};
 use super::generators::{self, Generators};
 use super::marker::MarkerCost;
 use super::route_cache::{self, RouteCache};
+use super::tracer::{self, TracerCost};
 
 /// What can be measured here.
 pub(crate) const COMPARISONS: &[&dyn Comparison] = &[
@@ -26,6 +27,7 @@ pub(crate) const COMPARISONS: &[&dyn Comparison] = &[
     &RouteFlush::OF_TWO_CPUS,
     &RouteCache,
     &MarkerCost,
+    &TracerCost,
 ];
 
 /// A ratio to reach.
@@ -115,7 +117,13 @@ impl From<&Target> for Sweep {
 
 /// Every target.
 pub(crate) fn all() -> Vec<Sweep> {
-    let tables = [generators::sweeps(), fast_pool::sweeps(), copy::sweeps(), copy_regret::sweeps().into()];
+    let tables = [
+        generators::sweeps(),
+        fast_pool::sweeps(),
+        copy::sweeps(),
+        copy_regret::sweeps().into(),
+        tracer::sweeps(),
+    ];
     TARGETS.iter().map(Sweep::from).chain(tables.into_iter().flatten()).collect()
 }
 

@@ -1,5 +1,6 @@
 //! Two variants of a case against each other, block by block: what a bench against a peer needs of a run.
 
+use super::drops::RULES;
 use super::run::Measured;
 use super::samples::CaseSamples;
 use crate::experiment::Comparison;
@@ -13,6 +14,8 @@ pub struct Paired {
     pub theirs: Vec<Vec<Option<f64>>>,
     /// Share of the pairs that were dropped.
     pub drop_rate: f64,
+    /// How many were, by the rule they broke first.
+    pub drops: Vec<(&'static str, u64)>,
 }
 
 /// The samples of `ours` and `theirs` in `case` of a run on `cpus` CPUs.
@@ -53,5 +56,7 @@ pub fn paired(
     let samples = CaseSamples::new(measured, index, &case, case.tasks > cpus, blocks.unwrap_or(0));
     let pairs = samples.pairs(ours, theirs);
     let drop_rate = pairs.drop_rate();
-    Ok(Paired { ours: pairs.ours, theirs: pairs.theirs, drop_rate })
+    let by_rule = RULES.iter().zip(&pairs.dropped_by).filter(|(_, dropped)| **dropped > 0);
+    let drops = by_rule.map(|(rule, dropped)| (rule.name, *dropped)).collect();
+    Ok(Paired { ours: pairs.ours, theirs: pairs.theirs, drop_rate, drops })
 }
