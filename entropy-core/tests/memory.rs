@@ -43,7 +43,11 @@ fn states_are_protected_and_given_back_without_a_request() {
     let page_kb = (total - before) / 10;
     assert!(page_kb >= 1 && total - before == 10 * page_kb, "{} kB for ten handles", total - before);
     let locked_handles = rngs.iter().filter(|rng| rng.protection().locked).count() as u64;
-    assert_eq!(locked - locked_before, locked_handles * page_kb);
+    if std::env::var_os("UNDER_SANITIZER").is_some() {
+        eprintln!("skipped in part: a sanitizer takes the calls that lock memory, and locks none");
+    } else {
+        assert_eq!(locked - locked_before, locked_handles * page_kb);
+    }
     if locked_handles < 10 {
         eprintln!("skipped in part: {locked_handles} of 10 handles could be locked");
     }

@@ -53,7 +53,8 @@ pub fn paired(
     let (ours, theirs) = (slot(ours)?, slot(theirs)?);
     let blocks = measured.launches.iter().flat_map(|launch| &launch.cases);
     let blocks = blocks.flat_map(|record| record.batches.iter().map(|batch| batch.block + 1)).max();
-    let samples = CaseSamples::new(measured, index, &case, case.tasks > cpus, blocks.unwrap_or(0));
+    let shared_cpus = case.tasks > cpus || comparison.waits_by_design(&case);
+    let samples = CaseSamples::new(measured, index, &case, shared_cpus, blocks.unwrap_or(0));
     let pairs = samples.pairs(ours, theirs);
     let drop_rate = pairs.drop_rate();
     let by_rule = RULES.iter().zip(&pairs.dropped_by).filter(|(_, dropped)| **dropped > 0);

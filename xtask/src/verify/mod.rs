@@ -142,7 +142,11 @@ fn miri() -> Command {
 /// A target by name keeps the flag from build scripts and macros, which run without the sanitizer.
 fn sanitize() -> Command {
     let mut command = cargo(["test", "--lib", "--tests", "--target", HOST]);
-    command.args(LIBRARIES).env("RUSTC_BOOTSTRAP", "1").env("RUSTFLAGS", "-Zsanitizer=address");
+    command
+        .args(LIBRARIES)
+        .env("RUSTC_BOOTSTRAP", "1")
+        .env("RUSTFLAGS", "-Zsanitizer=address")
+        .env("UNDER_SANITIZER", "address");
     in_a_folder_of_its_own(command, "sanitize")
 }
 
