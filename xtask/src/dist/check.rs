@@ -78,7 +78,10 @@ fn used(root: &Path) -> Result<()> {
 
 /// The words that `--help` lists.
 fn subcommands(program: &Path) -> Result<Vec<String>> {
-    let help = process::output(Command::new(program).arg("--help"))?;
+    listed(&process::output(Command::new(program).arg("--help"))?)
+}
+
+fn listed(help: &str) -> Result<Vec<String>> {
     let listed = help.split("Commands:\n").nth(1).and_then(|rest| rest.split("\n\n").next());
     let words = listed.context("--help lists no commands")?.lines().filter_map(|line| {
         let word = line.strip_prefix("  ")?.split_whitespace().next()?;
@@ -89,8 +92,11 @@ fn subcommands(program: &Path) -> Result<Vec<String>> {
 
 /// Whether `doctor` finds an object in the program. It may lack the privilege to load it, but it is there.
 fn has_object(program: &Path) -> Result<bool> {
-    let text = process::output(Command::new(program).args(["doctor", "--json"]))?;
-    let report: Value = serde_json::from_str(&text).context("doctor --json printed something else")?;
+    tells_of_an_object(&process::output(Command::new(program).args(["doctor", "--json"]))?)
+}
+
+fn tells_of_an_object(doctor: &str) -> Result<bool> {
+    let report: Value = serde_json::from_str(doctor).context("doctor --json printed something else")?;
     Ok(!report.to_string().contains("has no eBPF object"))
 }
 
@@ -114,34 +120,20 @@ pub(super) fn without_object(program: &Path) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use std::{os::unix::fs::PermissionsExt as _, path::PathBuf};
-
     use super::*;
-
-    fn program(folder: &Path, says: &str) -> PathBuf {
-        let path = folder.join("program");
-        fs::write(&path, format!("#!/bin/sh\ncat <<'END'\n{says}\nEND\n")).unwrap();
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
-        path
-    }
 
     #[test]
     fn commands_are_the_words_that_begin_an_indented_line() {
-        let scratch = tempfile::tempdir().unwrap();
         let help = "About\n\nUsage: x\n\nCommands:\n  run     All of them,\n          in a row\n  ab      Two\n  help    Print\n\nOptions:\n  -q, --quiet";
-        assert_eq!(subcommands(&program(scratch.path(), help)).unwrap(), ["run", "ab"]);
+        assert_eq!(listed(help).unwrap(), ["run", "ab"]);
+        assert!(listed("Usage: x").is_err());
     }
 
     #[test]
     fn an_object_is_missing_only_if_doctor_says_so() {
-        let scratch = tempfile::tempdir().unwrap();
-        let without = program(
-            scratch.path(),
-            r#"{"checks":[{"why":"this build has no eBPF object: it has not been built"}]}"#,
-        );
-        assert!(!has_object(&without).unwrap());
-        let with = program(scratch.path(), r#"{"checks":[{"why":"EPERM"}]}"#);
-        assert!(has_object(&with).unwrap());
-        assert!(has_object(&program(scratch.path(), "sorry")).is_err());
+        let without = r#"{"checks":[{"why":"this build has no eBPF object: it has not been built"}]}"#;
+        assert!(!tells_of_an_object(without).unwrap());
+        assert!(tells_of_an_object(r#"{"checks":[{"why":"EPERM"}]}"#).unwrap());
+        assert!(tells_of_an_object("sorry").is_err());
     }
 }
